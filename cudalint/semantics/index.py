@@ -1,0 +1,70 @@
+"""Which file seems to define a name: a byte search that saves parsing files in vain.
+
+The index may claim too much (the symbols of the file then say no), and misses
+only definitions that no usual spelling introduces.
+"""
+
+from __future__ import annotations
+
+import re
+
+_SPECIFIER = (
+    rb"\b(?:__device__|__global__|__host__|__constant__|__managed__|__forceinline__|inline|constexpr|const|static|extern"
+    rb"|[A-Z][A-Z0-9_]*(?:DEVICE|INLINE|GLOBAL|KERNEL|HOST)[A-Z0-9_]*)\b"
+)
+_FUNCTION = re.compile(
+    rb"^[ \t]*(?!return\b|else\b|case\b|goto\b|throw\b|delete\b|using\b|typedef\b|new\b)[A-Za-z_][\w:<>, \t*&]*?[ \t*&>](~?\w+)[ \t]*\(",
+    re.MULTILINE,
+)
+_SPECIFIED = re.compile(_SPECIFIER + rb"[^;(){}=#\"]{0,300}?\b(\w+)\s*(?:<[^;(){}=#\"]{0,80}>\s*)?(?:\(|\[[^;{}]{0,200}?\]\s*)?[=;{(\[]")
+_BOUNDED = re.compile(rb"__launch_bounds__\s*\([^;{}]{0,200}?\)[^;(){}=#\"]{0,200}?\b(\w+)\s*(?:<[^;(){}=#\"]{0,80}>\s*)?\(")
+_OPERATOR = re.compile(rb"\boperator\s*([^\w\s][^\w\s]{0,2}?|\(\s*\)|\w+)\s*\(")
+_TYPE = re.compile(
+    rb"\b(?:struct|class|union|enum(?:\s+(?:class|struct))?)\b(?:\s*(?:__align__|alignas|__attribute__)\s*\([^;{}]{0,60}?\)+)?"
+    rb"\s+(?:[A-Z_]+\s+)?(\w+)\s*(?:<[^;{}]{0,200}>\s*)?(?:final\s*)?(?::[^;{}:][^;{}]{0,400})?\{"
+)
+_USING = re.compile(rb"\busing\s+(\w+)\s*=")
+_TYPEDEF = re.compile(rb"\btypedef\b[^;{}]{0,300}?\b(\w+)\s*(?:\[[^;]{0,40}\]\s*)*;|\}\s*(?:__align__\s*\(\s*\d+\s*\)\s*)?\*?(\w+)\s*(?:,\s*\*?\w+\s*)?;")
+_ENUM = re.compile(rb"\benum\b[^;{}()]{0,120}\{([^}]*)\}")
+_ENUMERATOR = re.compile(rb"(?:^|,)\s*(?:(?://[^\n]*\n|/\*.*?\*/)\s*)*([A-Za-z_]\w*)", re.DOTALL)
+_PATTERNS = (_FUNCTION, _SPECIFIED, _BOUNDED, _TYPE, _USING)
+
+
+def defined_names(data: bytes) -> frozenset[bytes]:
+    """The names of functions, types, variables, aliases and enumerators that `data` seems to define."""
+    names: set[bytes] = set()
+    for pattern in _PATTERNS:
+        names.update(pattern.findall(data))
+    if b"typedef" in data:
+        for first, second in _TYPEDEF.findall(data):
+            names.add(first or second)
+    if b"enum" in data:
+        for body in _ENUM.findall(data):
+            names.update(_ENUMERATOR.findall(body))
+    if b"operator" in data:
+        names.update(b"operator" + re.sub(rb"\s+", b"", symbol) for symbol in _OPERATOR.findall(data))
+    return frozenset(names)
+
+
+_LAUNCH = re.compile(
+    rb"<<<|\b(?:cudaLaunch\w*|cuLaunch\w*|cudaFuncSet\w*|cudaOccupancy\w*|cudaGraph\w*Kernel\w*|cudaConfigureCall|cudaFuncGetAttributes)\b"
+)
+_WORD = re.compile(rb"[A-Za-z_]\w*")
+
+
+def holds_launch(data: bytes) -> bool:
+    """Whether a file launches kernels or asks about their launch."""
+    return _LAUNCH.search(data) is not None
+
+
+def words(data: bytes) -> frozenset[bytes]:
+    """Every identifier of a file, also inside comments."""
+    return frozenset(_WORD.findall(data))
+
+
+_INCLUDE = re.compile(rb'^[ \t]*\#[ \t]*include(?:_next)?[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
+
+
+def include_targets(data: bytes) -> list[str]:
+    """The targets of all `#include` lines, active or not."""
+    return [target.decode("utf-8", "replace") for target in _INCLUDE.findall(data)]

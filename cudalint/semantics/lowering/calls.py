@@ -1,0 +1,565 @@
+"""Lowering of calls: functions of the project, methods, constructors, lambdas, what CUDA provides, and the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tree_sitter import Node
+
+from cudalint.semantics import ir
+from cudalint.semantics.constants import evaluate
+from cudalint.semantics.lowering import builtins, expressions, groups, lambdas, macros, values
+from cudalint.semantics.lowering.context import Callee, Closure, Context, Pack, Variable, children_of, field, text_of
+from cudalint.semantics.types import INT, UNKNOWN, Type
+from cudalint.semantics.typing import (
+    Record,
+    constructors,
+    member_field,
+    methods,
+    resolve_call,
+    resolve_template_arguments,
+    resolve_type,
+)
+from cudalint.syntax import kinds
+
+Explicit = Sequence[object]
+
+_CASTS = frozenset(("static_cast", "reinterpret_cast", "const_cast", "dynamic_cast"))
+_BIT_CASTS = frozenset(("bit_cast", "__builtin_bit_cast"))
+_TYPE_NODES = frozenset((kinds.PRIMITIVE_TYPE, kinds.SIZED_TYPE_SPECIFIER, kinds.TYPE_DESCRIPTOR, kinds.TEMPLATE_TYPE))
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """An argument: its raw expression and what template deduction sees."""
+
+    expr: ir.Expr
+    shape: Type | ir.FunctionRef | ir.Lambda | None
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What stands before the parentheses of a call by name."""
+
+    name: str
+    explicit: Node | None
+    qualifier: str = ""
+    scope: Node | None = None
+
+
+def call(ctx: Context, node: Node) -> ir.Expr:
+    """A call expression as a raw expression (a function that returns a reference gives a place)."""
+    function, listed = field(node, kinds.F_FUNCTION), field(node, kinds.F_ARGUMENTS)
+    if function is None or listed is None:
+        return ctx.unknown(node, text="call")
+    kind = function.type
+    if macros.macro_named(ctx, function) is not None:
+        return macros.expanded_expression(ctx, node)
+    if kind == kinds.FIELD_EXPRESSION:
+        return _method_call(ctx, node, function, listed)
+    if kind in _TYPE_NODES:
+        return functional_cast(ctx, node, resolve_type(function, ctx.scope), listed)
+    named = name_of(function)
+    if named is None:
+        return _call_of_value(ctx, node, function, listed)
+    return _named_call(ctx, node, named, function, listed)
+
+
+def name_of(function: Node) -> Named | None:
+    """The name that a call spells, None where it calls the value of an expression."""
+    if function.type == kinds.IDENTIFIER:
+        return Named(text_of(function), None)
+    if function.type == kinds.TEMPLATE_FUNCTION:
+        name = field(function, kinds.F_NAME)
+        return None if name is None else Named(text_of(name), field(function, kinds.F_ARGUMENTS))
+    if function.type != kinds.QUALIFIED_IDENTIFIER:
+        return None
+    last: Node | None = function
+    scope: Node | None = None
+    while last is not None and last.type in (kinds.QUALIFIED_IDENTIFIER, kinds.DEPENDENT_NAME):
+        if last.type == kinds.QUALIFIED_IDENTIFIER:
+            scope = field(last, kinds.F_SCOPE)
+            last = field(last, kinds.F_NAME)
+        else:
+            last = next(iter(last.named_children), None)
+    if last is None:
+        return None
+    text = function.text or b""
+    qualifier = text[: last.start_byte - function.start_byte].decode("utf-8", "replace").strip()
+    qualifier = qualifier.removesuffix("template").strip().removesuffix("::").strip()
+    if last.type in (kinds.TEMPLATE_FUNCTION, kinds.TEMPLATE_METHOD, kinds.TEMPLATE_TYPE):
+        name = field(last, kinds.F_NAME)
+        return None if name is None else Named(text_of(name), field(last, kinds.F_ARGUMENTS), qualifier, scope)
+    return Named(text_of(last), None, qualifier, scope)
+
+
+# ------------------------------------------------------------------- arguments
+
+
+def arguments(ctx: Context, listed: Node) -> list[Argument]:
+    """The arguments of a call, packs expanded."""
+    result: list[Argument] = []
+    for node in children_of(listed):
+        if node.type == kinds.PARAMETER_PACK_EXPANSION:
+            pattern = field(node, kinds.F_PATTERN)
+            if pattern is not None:
+                result.extend(Argument(e, e.type) for e in expressions.expanded(ctx, pattern))
+            continue
+        result.append(_argument(ctx, node))
+    return result
+
+
+def _argument(ctx: Context, node: Node) -> Argument:
+    callee = _named_callee(ctx, node)
+    if callee is not None:
+        return callee
+    expr = ctx.raw(node)
+    return Argument(expr, expr if isinstance(expr, ir.Lambda) else expr.type)
+
+
+def _named_callee(ctx: Context, node: Node) -> Argument | None:
+    """A lambda or function that is passed by name."""
+    if node.type == kinds.IDENTIFIER:
+        name = text_of(node)
+        entry = ctx.lookup(name)
+        if isinstance(entry, Variable) and entry.callee is not None:
+            callee = entry.callee
+            shape = callee.plain if isinstance(callee, Closure) else callee
+            return Argument(expressions.read(ctx, entry, node), shape)
+        if entry is not None or name in expressions.SPECIALS:
+            return None
+    elif node.type not in (kinds.TEMPLATE_FUNCTION, kinds.QUALIFIED_IDENTIFIER):
+        return None
+    named = name_of(node)
+    if named is None or macros.macro_named(ctx, node) is not None or ctx.scope.value(named.name) is not None:
+        return None
+    if named.qualifier.endswith(">"):
+        return None
+    candidates = [f for f in ctx.scope.functions(_joined(named)) if f.body is not None]
+    if len(candidates) != 1:
+        return None
+    definition = candidates[0]
+    explicit = _explicit(ctx, named)
+    if len(explicit) < len(definition.template):
+        if not definition.template:
+            return Argument(ctx.unknown(node, text="function"), ir.FunctionRef(definition))
+        return None
+    bindings = tuple((p.name, v) for p, v in zip(definition.template, explicit, strict=False) if v is not None)
+    return Argument(ctx.unknown(node, text="function"), ir.FunctionRef(definition, bindings))
+
+
+def _explicit(ctx: Context, named: Named) -> Explicit:
+    return resolve_template_arguments(named.explicit, ctx.scope) if named.explicit is not None else ()
+
+
+def _joined(named: Named) -> str:
+    return f"{named.qualifier}::{named.name}" if named.qualifier else named.name
+
+
+def _values(args: Sequence[Argument]) -> tuple[ir.Expr, ...]:
+    return tuple(values.decay(a.expr) for a in args)
+
+
+def _passed(args: Sequence[Argument]) -> tuple[ir.Expr, ...]:
+    """Arguments of a function nothing is known of: objects that are no plain values go by address."""
+    return tuple(_handed(a.expr) for a in args)
+
+
+def _handed(expr: ir.Expr) -> ir.Expr:
+    type_ = expr.type
+    if isinstance(expr, ir.Load) and (type_.kind == "unknown" or (type_.kind == "struct" and type_.record is not None)):
+        return expr.pointer
+    return values.decay(expr)
+
+
+def _shapes(args: Sequence[Argument]) -> list[Type | ir.FunctionRef | ir.Lambda | None]:
+    return [a.shape for a in args]
+
+
+# ---------------------------------------------------------------- calls by name
+
+
+def _named_call(ctx: Context, node: Node, named: Named, function: Node, listed: Node) -> ir.Expr:
+    name = named.name
+    if not named.qualifier:
+        entry = ctx.lookup(name)
+        if isinstance(entry, Variable):
+            return _call_of_variable(ctx, node, name, entry, listed)
+        if entry is not None:
+            return _call_of_value(ctx, node, function, listed)
+    if named.explicit is not None and (name in _CASTS or name in _BIT_CASTS):
+        spelled = _spelled_cast(ctx, node, name, named.explicit, listed)
+        if spelled is not None:
+            return spelled
+    args = arguments(ctx, listed)
+    provided = _provided(ctx, node, named, args)
+    if provided is not None:
+        return provided
+    if not (builtins.is_intrinsic(name) and named.qualifier in builtins.STANDARD):
+        found = _project_call(ctx, node, named, function, args)
+        if found is not None:
+            return found
+    explicit = _explicit(ctx, named)
+    ctx.effects += 1
+    type_ = _member_result(ctx, named) or builtins.result_type(ctx, name, _values(args), explicit)
+    return ir.Call(*ctx.span(node), type_, name, _passed(args), None, named.qualifier)
+
+
+def _member_result(ctx: Context, named: Named) -> Type | None:
+    """`std::numeric_limits<T>::max()` has type T."""
+    if named.scope is None or named.scope.type != kinds.TEMPLATE_TYPE or "numeric_limits" not in named.qualifier:
+        return None
+    listed = field(named.scope, kinds.F_ARGUMENTS)
+    known = resolve_template_arguments(listed, ctx.scope) if listed is not None else ()
+    return known[0] if known and isinstance(known[0], Type) else None
+
+
+def _spelled_cast(ctx: Context, node: Node, name: str, explicit: Node, listed: Node) -> ir.Expr | None:
+    types, operands = children_of(explicit), children_of(listed)
+    if not types or len(operands) != 1:
+        return None
+    if name in _BIT_CASTS:
+        return values.cast(ctx.value(operands[0]), resolve_type(types[0], ctx.scope), *ctx.span(node))
+    return expressions.cast_to(ctx, node, types[0], operands[0])
+
+
+def _provided(ctx: Context, node: Node, named: Named, args: Sequence[Argument]) -> ir.Expr | None:
+    """A call of something that CUDA or the standard library provides and that becomes more than a `Call`."""
+    name = named.name
+    if named.qualifier in builtins.STANDARD:
+        handler = builtins.HANDLERS.get(name)
+        if handler is not None:
+            raw = [a.expr for a in args]
+            result = handler(ctx, node, name, [values.decay(r) for r in raw] if name not in _KEEP_PLACES else raw)
+            if result is not None:
+                return result
+        if name.startswith("make_"):
+            vector = builtins.made_vector(ctx, name)
+            if vector is not None and len(args) == len(vector.fields) and not any(a.expr.type.kind == "struct" for a in args):
+                return _construct(ctx, node, vector, _values(args))
+    explicit = _explicit(ctx, named) if named.explicit is not None and name == "tiled_partition" else ()
+    sizes = [e if isinstance(e, int) else None for e in explicit]
+    group = groups.factory(name, sizes, _values(args))
+    if group is not None:
+        ctx.effects += 1
+        return ir.Call(*ctx.span(node), group, name, _values(args), None, named.qualifier)
+    return None
+
+
+_KEEP_PLACES = frozenset(("move", "forward", "as_const", "launder", "addressof", "__addressof", "__builtin_addressof", "swap"))
+
+
+def _project_call(ctx: Context, node: Node, named: Named, function: Node, args: Sequence[Argument]) -> ir.Expr | None:
+    name = named.name
+    explicit = _explicit(ctx, named)
+    record_type = _scope_type(ctx, named)
+    if record_type is not None and record_type.kind == "struct":
+        found = _member_call(ctx, node, record_type, name, explicit, args, _own_receiver(ctx))
+        if found is not None:
+            return found
+    if not named.qualifier and ctx.this is not None and ctx.this.type.element is not None:
+        found = _member_call(ctx, node, ctx.this.type.element, name, explicit, args, _own_receiver(ctx))
+        if found is not None:
+            return found
+    if "<" not in named.qualifier:
+        candidates = ctx.scope.functions(_joined(named))
+        if candidates:
+            reference = resolve_call(candidates, explicit, _shapes(args), None)
+            if reference is not None:
+                receiver = None if is_static(reference) else _own_receiver(ctx)
+                return call_known(ctx, node, reference, args, name, named.qualifier, receiver)
+    type_ = _named_type(ctx, named, function)
+    if type_ is not None and type_.kind != "unknown":
+        return converted(ctx, node, type_, args)
+    return None
+
+
+def _record(type_: Type) -> Record | None:
+    return type_.record if isinstance(type_.record, Record) else None
+
+
+def is_static(reference: ir.FunctionRef) -> bool:
+    """Whether a function takes no object."""
+    definition = reference.definition
+    return getattr(definition, "owner", None) is None or bool(getattr(definition, "is_static", False))
+
+
+def _own_receiver(ctx: Context) -> ir.Expr | None:
+    this = ctx.this
+    return None if this is None else ir.Var(0, 0, this.type, this)
+
+
+def _scope_type(ctx: Context, named: Named) -> Type | None:
+    """The class that qualifies a call."""
+    if named.scope is None:
+        return None
+    if named.scope.type == kinds.TEMPLATE_TYPE:
+        return resolve_type(named.scope, ctx.scope)
+    return ctx.scope.type(named.qualifier)
+
+
+def _named_type(ctx: Context, named: Named, function: Node) -> Type | None:
+    """The type that a functional cast names."""
+    if named.explicit is None:
+        return ctx.scope.type(_joined(named))
+    return resolve_type(function, ctx.scope)
+
+
+def _member_call(
+    ctx: Context,
+    node: Node,
+    type_: Type,
+    name: str,
+    explicit: Explicit,
+    args: Sequence[Argument],
+    receiver: ir.Expr | None,
+    qualifier: str | None = None,
+) -> ir.Expr | None:
+    candidates = methods(type_, name)
+    if not candidates:
+        return None
+    reference = resolve_call(candidates, explicit, _shapes(args), _record(type_))
+    if reference is None:
+        return None
+    if is_static(reference):
+        receiver = None
+    elif receiver is not None and receiver.start == 0:
+        receiver = replace(receiver, start=ctx.span(node)[0], end=ctx.span(node)[1])
+    return call_known(ctx, node, reference, args, name, type_.name if qualifier is None else qualifier, receiver)
+
+
+def call_known(
+    ctx: Context,
+    node: Node,
+    reference: ir.FunctionRef,
+    args: Sequence[Argument],
+    name: str,
+    qualifier: str = "",
+    receiver: ir.Expr | None = None,
+) -> ir.Expr:
+    """A call of a function of the project, defaults filled in, references passed as pointers."""
+    signature = ctx.cache.signature(reference)
+    passed: list[ir.Expr] = []
+    for position, param in enumerate(signature.params):
+        if position < len(args):
+            passed.append(_bound(ctx, args[position].expr, param.type, signature.by_pointer[position]))
+        elif param.init is not None:
+            passed.append(_default(ctx, node, signature.scope, param.init, param.type))
+    ctx.effects += 1
+    start, end = ctx.span(node)
+    result = ir.Call(start, end, ctx.cache.result_type(reference), name, tuple(passed), reference, qualifier, receiver)
+    return values.load(result, start, end) if signature.returns_reference else result
+
+
+def _bound(ctx: Context, expr: ir.Expr, type_: Type, by_pointer: bool) -> ir.Expr:
+    """An argument as its parameter takes it."""
+    if by_pointer:
+        return ctx.materialised(expr)
+    if isinstance(expr, ir.Construct) and expr.type.kind == "unknown" and type_.kind == "struct":
+        return replace(expr, type=type_)
+    return values.convert(values.decay(expr), type_)
+
+
+def _default(ctx: Context, node: Node, scope: object, init: Node, type_: Type) -> ir.Expr:
+    value = evaluate(init, scope)  # type: ignore[arg-type]
+    start, end = ctx.span(node)
+    if value is not None and values.is_scalar(type_):
+        return values.constant(value, type_, start, end)
+    if value is not None:
+        return ir.Const(start, end, type_ if type_.kind == "pointer" else INT, value)
+    with ctx.inside([{}], scope), ctx.expanding((start, end)):  # type: ignore[arg-type]
+        if init.type == kinds.INITIALIZER_LIST:
+            return expressions.initializer(ctx, init, type_)
+        return ctx.value(init)
+
+
+# ------------------------------------------------------- calls of variables etc.
+
+
+def _call_of_variable(ctx: Context, node: Node, name: str, entry: Variable, listed: Node) -> ir.Expr:
+    args = arguments(ctx, listed)
+    if entry.callee is not None:
+        return _call_callee(ctx, node, name, entry.callee, args)
+    place = expressions.read(ctx, entry, node)
+    return _call_object(ctx, node, name, place, args)
+
+
+def _call_callee(ctx: Context, node: Node, name: str, callee: Callee, args: Sequence[Argument]) -> ir.Expr:
+    if isinstance(callee, ir.FunctionRef):
+        return call_known(ctx, node, callee, args, name)
+    return lambdas.called(ctx, node, name, callee, [a.expr for a in args])
+
+
+def _call_object(ctx: Context, node: Node, name: str, place: ir.Expr, args: Sequence[Argument]) -> ir.Expr:
+    """A call of a function object or function pointer."""
+    if place.type.kind == "struct":
+        found = _member_call(ctx, node, place.type, "operator()", (), args, _receiver(ctx, place))
+        if found is not None:
+            return found
+    ctx.effects += 1
+    return ir.Call(*ctx.span(node), UNKNOWN, name, _passed(args), None, "", values.decay(place))
+
+
+def _receiver(ctx: Context, place: ir.Expr) -> ir.Expr:
+    if isinstance(place, ir.Var):
+        return place if place.symbol.type.kind == "unknown" or groups.is_group(place.type) else ctx.materialised(place)
+    return ctx.materialised(place)
+
+
+def _call_of_value(ctx: Context, node: Node, function: Node, listed: Node) -> ir.Expr:
+    while function.type == kinds.PARENTHESIZED_EXPRESSION:
+        inner = children_of(function)
+        if len(inner) != 1:
+            break
+        function = inner[0]
+    if function.type == kinds.IDENTIFIER and not isinstance(ctx.lookup(text_of(function)), Pack):
+        return _named_call(ctx, node, Named(text_of(function), None), function, listed)
+    if function.type == kinds.LAMBDA_EXPRESSION:
+        closure = lambdas.closure_of(ctx, function)
+        return lambdas.called(ctx, node, "", closure, [a.expr for a in arguments(ctx, listed)])
+    place = ctx.raw(function)
+    args = arguments(ctx, listed)
+    if isinstance(place, ir.Lambda):
+        return lambdas.called(ctx, node, "", place, [a.expr for a in args])
+    return _call_object(ctx, node, "", place, args)
+
+
+# --------------------------------------------------------------------- methods
+
+
+def _method_call(ctx: Context, node: Node, function: Node, listed: Node) -> ir.Expr:
+    owner, member = field(function, kinds.F_ARGUMENT), field(function, kinds.F_FIELD)
+    if owner is None or member is None:
+        return ctx.unknown(node, text="method call")
+    name, explicit_node = _method_name(member)
+    operator = field(function, kinds.F_OPERATOR)
+    if operator is not None and operator.type == "->":
+        pointer = ctx.value(owner)
+        if pointer.type.kind == "struct":
+            pointer = overloaded(ctx, node, "operator->", pointer, ()) or pointer
+        place = values.load(pointer, pointer.start, pointer.end) if pointer.type.kind == "pointer" else pointer
+    else:
+        place = ctx.raw(owner)
+    args = arguments(ctx, listed)
+    type_ = place.type
+    if groups.is_group(type_):
+        return _group_call(ctx, node, type_, name, args)
+    explicit = resolve_template_arguments(explicit_node, ctx.scope) if explicit_node is not None else ()
+    if type_.kind == "struct":
+        found = _member_call(ctx, node, type_, name, explicit, args, _receiver(ctx, place))
+        if found is not None:
+            return found
+        functor = member_field(type_, name)
+        if functor is not None:
+            start, end = ctx.span(node)
+            return _call_object(ctx, node, name, expressions.member_of(ctx, place, name, start, end), args)
+    ctx.effects += 1
+    receiver = place.pointer if isinstance(place, ir.Load) else values.decay(place)
+    result = groups.operation_type(name, _values(args)) if name.startswith("shfl") else None
+    qualifier = type_.name if type_.kind != "unknown" else ""
+    return ir.Call(*ctx.span(node), result or UNKNOWN, name, _passed(args), None, qualifier, receiver)
+
+
+def _method_name(member: Node) -> tuple[str, Node | None]:
+    while member.type in (kinds.DEPENDENT_NAME, kinds.QUALIFIED_IDENTIFIER):
+        qualified = member.type == kinds.QUALIFIED_IDENTIFIER
+        inner = field(member, kinds.F_NAME) if qualified else next(iter(member.named_children), None)
+        if inner is None:
+            break
+        member = inner
+    if member.type == kinds.TEMPLATE_METHOD:
+        name = field(member, kinds.F_NAME)
+        return (text_of(name) if name is not None else ""), field(member, kinds.F_ARGUMENTS)
+    return text_of(member), None
+
+
+def _group_call(ctx: Context, node: Node, type_: Type, name: str, args: Sequence[Argument]) -> ir.Expr:
+    start, end = ctx.span(node)
+    uint3 = ctx.scope.type("dim3" if name.endswith(("dim", "threads", "dim_blocks")) else "uint3") or UNKNOWN
+    known = groups.member(type_, name, uint3, start, end)
+    if known is not None:
+        return known
+    ctx.effects += 1
+    passed = _passed(args)
+    return ir.Call(start, end, groups.operation_type(name, passed) or UNKNOWN, name, passed, None, type_.name)
+
+
+# ------------------------------------------------------ operators, constructors
+
+
+def overloaded(ctx: Context, node: Node, name: str, left: ir.Expr, right: Sequence[ir.Expr]) -> ir.Expr | None:
+    """A call of the project's overloaded operator, None if it has none for these operands."""
+    args = [Argument(e, e.type) for e in right]
+    if left.type.kind == "struct" and left.type.record is not None:
+        candidates = methods(left.type, name)
+        if candidates:
+            reference = resolve_call(candidates, (), _shapes(args), _record(left.type))
+            if reference is not None:
+                return call_known(ctx, node, reference, args, name, left.type.name, _receiver(ctx, left))
+    if name in ("operator[]", "operator->"):
+        return None
+    free = [f for f in ctx.scope.functions(name) if f.owner is None]
+    if not free:
+        return None
+    every = [Argument(left, left.type), *args]
+    reference = resolve_call(free, (), _shapes(every), None)
+    return None if reference is None else call_known(ctx, node, reference, every, name)
+
+
+def has_constructor(type_: Type) -> bool:
+    """Whether a type is built by a constructor of its own rather than field by field."""
+    return type_.record is not None and bool(constructors(type_))
+
+
+def functional_cast(ctx: Context, node: Node, type_: Type, listed: Node) -> ir.Expr:
+    """`T(args)` of a type that is spelled out."""
+    return converted(ctx, node, type_, arguments(ctx, listed))
+
+
+def converted(ctx: Context, node: Node, type_: Type, args: Sequence[Argument]) -> ir.Expr:
+    """`T(args)`."""
+    start, end = ctx.span(node)
+    if type_.kind == "struct":
+        return constructed(ctx, node, type_, tuple(a.expr for a in args))
+    if not args:
+        return values.null(type_, start, end)
+    if len(args) == 1:
+        return values.cast(values.decay(args[0].expr), type_, start, end)
+    return ctx.unknown(node, *_values(args), text="cast of many", type_=type_)
+
+
+def constructed(ctx: Context, node: Node, type_: Type, args: Sequence[ir.Expr]) -> ir.Expr:
+    """A struct value from constructor arguments: by its constructor, or field by field."""
+    start, end = ctx.span(node)
+    if len(args) == 1 and values.same_type(args[0].type, type_):
+        return args[0]
+    if type_.record is not None:
+        symbol = ctx.temporary(type_, (start, end))
+        place = values.base(symbol, start, end)
+        built = constructor_call(ctx, node, type_, args, place)
+        if built is not None:
+            return ir.Binary(start, end, type_, ",", built, ir.Load(start, end, type_, place))
+    if len(args) == 1 and args[0].type.kind in ("struct", "unknown") and len(type_.fields) != 1:
+        return values.cast(values.decay(args[0]), type_, start, end)
+    return _construct(ctx, node, type_, tuple(values.decay(a) for a in args))
+
+
+def constructor_call(ctx: Context, node: Node, type_: Type, args: Sequence[ir.Expr], place: ir.Expr) -> ir.Expr | None:
+    """The call of a constructor on the object at `place`, None if the class has none that fits."""
+    candidates = constructors(type_)
+    if not candidates:
+        return None
+    listed = [Argument(a, a if isinstance(a, ir.Lambda) else a.type) for a in args]
+    reference = resolve_call(candidates, (), _shapes(listed), _record(type_))
+    if reference is None:
+        return None
+    return call_known(ctx, node, reference, listed, type_.name, type_.name, place)
+
+
+def _construct(ctx: Context, node: Node, type_: Type, args: tuple[ir.Expr, ...]) -> ir.Expr:
+    start, end = ctx.span(node)
+    if type_.name == "dim3" and len(args) < 3:
+        args += tuple(ir.Const(start, end, INT, 1) for _ in range(3 - len(args)))
+    converted_args = tuple(values.convert(a, type_.fields[i].type) if i < len(type_.fields) else a for i, a in enumerate(args))
+    return ir.Construct(start, end, type_, converted_args)

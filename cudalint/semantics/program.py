@@ -1,0 +1,544 @@
+"""The project as facts see it: files, include closures, and definitions looked up across them.
+
+A name means what the file itself defines, else what its include closure
+defines, else what the project defines if that is in one file only; so a file
+gives the same facts however it was named on the command line.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from cudalint.semantics import index
+from cudalint.semantics.guard import Guard
+from cudalint.semantics.preprocess import Include, Macro, Preprocessed, predefined, preprocess
+from cudalint.semantics.scope import Scope
+from cudalint.semantics.symbols import (
+    EnumDef,
+    FunctionDef,
+    GlobalVar,
+    StructDef,
+    Symbols,
+    TypeSymbol,
+    collect,
+)
+from cudalint.source.discover import DEFAULT_EXCLUDE, PYTHON_SUFFIXES, DiscoverySettings, discover
+from cudalint.source.macros import DefinitionIndex, definitions
+from cudalint.source.text import SourceError, SourceFile, load
+from cudalint.syntax.tree import ParsedFile, parse
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+    from cudalint.semantics.literals import Typed
+    from cudalint.semantics.records import Record
+    from cudalint.semantics.types import Type
+
+_MAX_CLOSURE = 600
+_MAX_CANDIDATE_FILES = 8
+_MAX_LISTED_FILES = 200_000
+_STANDARD_HEADERS = frozenset(
+    "assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign stdarg stdatomic stdbool "
+    "stddef stdint stdio stdlib stdnoreturn string strings tgmath threads time uchar unistd wchar wctype memory vector_types "
+    "cuda cuda_runtime cuda_runtime_api cuda_fp16 cuda_bf16 cuda_fp8 cooperative_groups mma cub curand cublas device_functions".split()
+)
+_T = TypeVar("_T")
+
+
+def absolute(path: str | os.PathLike[str]) -> str:
+    """The absolute path with forward slashes, symbolic links kept: how files are known here."""
+    return os.path.abspath(path).replace(os.sep, "/")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the user says about the build: `-D`, `-I`, and the compute capability times ten (90 for sm_90)."""
+
+    defines: Mapping[str, str] = field(default_factory=dict)
+    include_dirs: tuple[Path, ...] = ()
+    arch: int = 80
+
+
+class Unit:
+    """One file and what it defines.  Lazy: nothing is parsed before somebody asks for it.
+
+    path    absolute path
+    source  the file
+    """
+
+    __slots__ = (
+        "_closure",
+        "_closure_index",
+        "_defined",
+        "_definitions",
+        "_found",
+        "_parsed",
+        "_preprocessed",
+        "_scope",
+        "_structs",
+        "_symbols",
+        "path",
+        "program",
+        "source",
+    )
+
+    def __init__(self, program: Program, path: str, source: SourceFile) -> None:
+        self.program = program
+        self.path = path
+        self.source = source
+        self._parsed: ParsedFile | None = None
+        self._preprocessed: Preprocessed | None = None
+        self._symbols: Symbols | None = None
+        self._closure: tuple[Unit, ...] | None = None
+        self._closure_index: dict[bytes, list[Unit]] | None = None
+        self._defined: frozenset[bytes] | None = None
+        self._definitions: dict[bytes, bytes] | None = None
+        self._found: dict[tuple[str, str], object] = {}
+        self._scope: Scope | None = None
+        self._structs: dict[int, list[StructDef]] = {}
+
+    def __repr__(self) -> str:
+        return f"Unit({self.path!r})"
+
+    # -- text and tree
+
+    @property
+    def parsed(self) -> ParsedFile:
+        """The tree, parsed on first use."""
+        if self._parsed is None:
+            self._parsed = parse(self.source, self._evidence, self._inactive)
+        return self._parsed
+
+    @property
+    def root(self) -> Node:
+        """The root of the tree."""
+        return self.parsed.root
+
+    @property
+    def text(self) -> bytes:
+        """The text that was parsed (same length as the source)."""
+        return self.parsed.text
+
+    def _evidence(self, name: bytes) -> bytes | None:
+        """What some `#define` of `name` says, in the closure or anywhere in the project: for masking, never a value."""
+        for unit in self.closure[1:]:
+            found = unit.definitions.get(name)
+            if found is not None:
+                return found
+        return self.program.definitions.lookup(self.path)(name)
+
+    @property
+    def definitions(self) -> dict[bytes, bytes]:
+        """Every `#define` of the file, active or not: name to the text behind it."""
+        if self._definitions is None:
+            self._definitions = definitions(self.source.data)
+        return self._definitions
+
+    def _inactive(self, text: bytes) -> list[tuple[int, int]]:
+        if text == self.source.data:
+            return self.preprocessed.inactive
+        return preprocess(text, self.path, self.program.environment, self._load_include).inactive
+
+    # -- preprocessor
+
+    @property
+    def preprocessed(self) -> Preprocessed:
+        """Macros, inactive ranges and includes of the raw text."""
+        if self._preprocessed is None:
+            self._preprocessed = self.program.preprocess(self)
+        return self._preprocessed
+
+    def _load_include(self, include: Include) -> Preprocessed | None:
+        unit = self.program.resolve_include(self.path, include)
+        if unit is None or self.program.is_being_read(unit):
+            return None
+        return unit.preprocessed
+
+    def is_active(self, offset: int) -> bool:
+        """Whether the target compiles what stands at byte `offset`."""
+        return self.preprocessed.is_active(offset)
+
+    def macro(self, name: str, offset: int | None = None) -> Macro | None:
+        """The macro in force at byte `offset` (None: at the end of the file), from the file, its closure or the target."""
+        return self.preprocessed.macro(name, offset)
+
+    # -- closure
+
+    @property
+    def closure(self) -> tuple[Unit, ...]:
+        """This file, then every project file that it includes, transitively, in the order of the includes."""
+        if self._closure is None:
+            seen: dict[str, Unit] = {self.path: self}
+            pending = [self]
+            while pending and len(seen) < _MAX_CLOSURE:
+                unit = pending.pop(0)
+                for include in unit.preprocessed.includes:
+                    found = self.program.resolve_include(unit.path, include)
+                    if found is not None and found.path not in seen:
+                        seen[found.path] = found
+                        pending.append(found)
+            self._closure = tuple(seen.values())
+        return self._closure
+
+    @property
+    def defined_names(self) -> frozenset[bytes]:
+        """The names that the file seems to define, without parsing it."""
+        if self._defined is None:
+            self._defined = index.defined_names(self.source.data)
+        return self._defined
+
+    def _definers(self, name: str) -> list[Unit]:
+        if self._closure_index is None:
+            table: dict[bytes, list[Unit]] = {}
+            for unit in self.closure[1:]:
+                for word in unit.defined_names:
+                    table.setdefault(word, []).append(unit)
+            self._closure_index = table
+        return [self, *self._closure_index.get(_index_key(name), ())]
+
+    # -- symbols
+
+    @property
+    def symbols(self) -> Symbols:
+        """What this file declares."""
+        if self._symbols is None:
+            # a file that asks for its own symbols while they are collected sees none
+            self._symbols = Symbols()
+            self._symbols = collect(self)
+        return self._symbols
+
+    def _find(self, table: str, name: str) -> list[_T]:
+        key = (table, name)
+        cached = self._found.get(key)
+        if cached is None:
+            cached = self._found[key] = self._find_uncached(table, name)
+        return cached  # type: ignore[return-value]
+
+    def _find_uncached(self, table: str, name: str) -> list[object]:
+        found: list[object] = []
+        for unit in self._definers(name):
+            found.extend(getattr(unit.symbols, table).get(name, ()))
+        return found or self.program.unique(table, name)
+
+    def remember_struct(self, struct: StructDef) -> None:
+        """Note a class under its specifier's node."""
+        self._structs.setdefault(struct.node.start_byte, []).append(struct)
+
+    def struct_at(self, node: Node) -> StructDef | None:
+        """The class whose specifier is `node`, if it is known already."""
+        return next((struct for struct in self._structs.get(node.start_byte, ()) if struct.node == node), None)
+
+    def find_types(self, name: str) -> list[TypeSymbol]:
+        """Classes, enumerations and aliases called `name` (unqualified): file, closure, then the project if unique."""
+        return self._find("types", name)
+
+    def find_variables(self, name: str) -> list[GlobalVar]:
+        """Variables at namespace scope called `name`."""
+        return self._find("variables", name)
+
+    def find_enumerators(self, name: str) -> list[EnumDef]:
+        """Enumerations at namespace scope that hold an enumerator `name`."""
+        return self._find("enumerators", name)
+
+    def find_functions(self, name: str) -> list[FunctionDef]:
+        """Function definitions called `name` outside of class bodies, members included."""
+        return self._find("functions", name)
+
+    def functions(self, name: str) -> list[FunctionDef]:
+        """Definitions of free functions called `name`."""
+        return [function for function in self.find_functions(name) if function.scope_node is None or function.owner is None]
+
+    def functions_here(self, name: str) -> list[FunctionDef]:
+        """Definitions called `name` in this very file, outside of class bodies."""
+        return list(self.symbols.functions.get(name, ()))
+
+    def prototypes(self, name: str) -> list[FunctionDef]:
+        """Declarations without a body of functions called `name`: file and closure."""
+        found: list[FunctionDef] = []
+        for unit in self._definers(name):
+            found.extend(unit.symbols.prototypes.get(name, ()))
+        return found
+
+    def forward_templates(self, name: str) -> list[tuple[object, ...]]:
+        """Template heads of class declarations without a body: file and closure."""
+        found: list[tuple[object, ...]] = []
+        for unit in self._definers(name):
+            found.extend(unit.symbols.forwards.get(name, ()))
+        return found
+
+    def owner_of(self, function: FunctionDef) -> StructDef | None:
+        """The class of a member function that is defined outside of it."""
+        name = function.owner_name.rpartition("::")[2]
+        structs = [struct for struct in self.find_types(name) if isinstance(struct, StructDef)]
+        wanted = function.scope_node
+        if wanted is None or not structs:
+            return None
+        if len(structs) > 1:
+            text = _squeeze(wanted.text)
+            for struct in structs:
+                if struct.specialises is not None and text.endswith(_squeeze(struct.specialises.text)):
+                    return struct
+        return next((struct for struct in structs if struct.specialises is None), structs[0])
+
+    @property
+    def kernels(self) -> tuple[FunctionDef, ...]:
+        """The kernels defined in this file, by position."""
+        return tuple(function for function in self.symbols.all_functions() if function.kind == "kernel")
+
+    @property
+    def all_functions(self) -> tuple[FunctionDef, ...]:
+        """Every function defined in this file outside of class bodies, by position."""
+        return tuple(self.symbols.all_functions())
+
+    # -- values and types by name
+
+    @property
+    def scope(self) -> Scope:
+        """The scope of the file's end."""
+        if self._scope is None:
+            self._scope = Scope(self)
+        return self._scope
+
+    def constant(self, name: str) -> int | float | None:
+        """The value of a constant, enumerator or object-like macro, as seen at the end of the file."""
+        return self.scope.value(name)
+
+    def type_def(self, name: str) -> Type | None:
+        """The type called `name`."""
+        return self.scope.type(name)
+
+    def variable(self, name: str) -> GlobalVar | None:
+        """The variable at namespace scope called `name`."""
+        return self.scope.variable(name)
+
+
+def _index_key(name: str) -> bytes:
+    if name.startswith("operator "):
+        name = "operator" + name[9:].replace(" ", "")
+    return name.encode()
+
+
+def _squeeze(text: bytes | None) -> bytes:
+    return b"".join((text or b"").split())
+
+
+class Program:
+    """All files of a project, each read at most once.
+
+    root  the project's folder; `settings` restrict discovery
+    """
+
+    def __init__(self, root: Path | str, options: Options | None = None, settings: DiscoverySettings | None = None) -> None:
+        self.root = absolute(root)
+        self.options = options or Options()
+        self.settings = settings
+        self.environment = predefined(self.options.arch, self.options.defines)
+        self.guard = Guard()
+        self.records: dict[object, Record] = {}
+        self.values: dict[object, Typed | None] = {}
+        self.calls: dict[object, Typed | None] = {}
+        self.aliases: dict[object, Type | None] = {}
+        self.resolving: set[object] = set()
+        self._units: dict[str, Unit | None] = {}
+        self._reading: set[str] = set()
+        self._files: tuple[str, ...] | None = None
+        self._listed: dict[str, list[str]] | None = None
+        self._resolved: dict[tuple[str, str, bool], Unit | None] = {}
+        self._defining: dict[bytes, list[str]] | None = None
+        self._definitions: DefinitionIndex | None = None
+        self._launch_words: dict[str, frozenset[bytes]] | None = None
+        self._includers: dict[str, list[str]] | None = None
+        self._unique: dict[tuple[str, str], list[object]] = {}
+
+    # -- files
+
+    def unit(self, path: str | os.PathLike[str]) -> Unit | None:
+        """The file at `path` (relative to the working directory or absolute), None if it cannot be read."""
+        key = absolute(path)
+        if key not in self._units:
+            try:
+                self._units[key] = Unit(self, key, load(key))
+            except SourceError:
+                self._units[key] = None
+        return self._units[key]
+
+    def add(self, source: SourceFile) -> Unit:
+        """Take `source` instead of what is on disk at its path: standard input, an editor's buffer, text cut out of another file."""
+        unit = Unit(self, absolute(source.path), source)
+        self._units[unit.path] = unit
+        return unit
+
+    def project_files(self) -> tuple[str, ...]:
+        """The CUDA files of the project, absolute and sorted."""
+        if self._files is None:
+            found = discover([self.root], self.settings).files if Path(self.root).is_dir() else []
+            self._files = tuple(sorted(absolute(path) for path in found if not path.endswith(tuple(PYTHON_SUFFIXES))))
+        return self._files
+
+    def _project_data(self, path: str) -> bytes:
+        unit = self.unit(path)
+        return unit.source.data if unit is not None else b""
+
+    # -- preprocessing and includes
+
+    def preprocess(self, unit: Unit) -> Preprocessed:
+        """The preprocessor facts of a file."""
+        self._reading.add(unit.path)
+        try:
+            return preprocess(unit.source.data, unit.path, self.environment, unit._load_include)
+        finally:
+            self._reading.discard(unit.path)
+
+    def is_being_read(self, unit: Unit) -> bool:
+        """Whether the file's directives are being read now (an include cycle)."""
+        return unit.path in self._reading
+
+    def resolve_include(self, path: str, include: Include) -> Unit | None:
+        """The project file that `include` in `path` means: beside the file, `-I`, project root, or unique by suffix."""
+        folder = posixpath.dirname(path)
+        key = (folder, include.target, include.quoted)
+        if key not in self._resolved:
+            found = self._resolve(folder, include)
+            self._resolved[key] = self.unit(found) if found is not None else None
+        return self._resolved[key]
+
+    def _resolve(self, folder: str, include: Include) -> str | None:
+        target = include.target.strip()
+        if not target or "\0" in target:
+            return None
+        folders = [folder] if include.quoted else []
+        folders.extend(absolute(path) for path in self.options.include_dirs)
+        for base in folders:
+            candidate = posixpath.normpath(posixpath.join(base, target))
+            if self._units.get(candidate) is not None or posixpath.isfile(candidate):
+                return candidate
+        return self._resolve_in_project(folder, target, include.quoted)
+
+    def _resolve_in_project(self, folder: str, target: str, quoted: bool) -> str | None:
+        stem, extension = posixpath.splitext(posixpath.basename(target))
+        if not quoted and (not extension or ("/" not in target and stem in _STANDARD_HEADERS)):
+            return None
+        suffix = posixpath.normpath(target)
+        while suffix.startswith("../"):
+            suffix = suffix[3:]
+        matches = [path for path in self._listing().get(posixpath.basename(target), ()) if path.endswith("/" + suffix)]
+        for base in (self.root, posixpath.join(self.root, "include")):
+            if posixpath.join(base, suffix) in matches:
+                return posixpath.join(base, suffix)
+        if len(matches) > 1:
+            matches = _nearest(folder, matches)
+        return matches[0] if len(matches) == 1 else None
+
+    def _listing(self) -> dict[str, list[str]]:
+        """Every file under the root by name, folders of builds and environments left out."""
+        if self._listed is None:
+            table: dict[str, list[str]] = {}
+            count = 0
+            for walked, folders, files in os.walk(self.root):
+                folder = walked.replace(os.sep, "/")
+                folders[:] = sorted(name for name in folders if name not in _EXCLUDED_FOLDERS)
+                for name in files:
+                    table.setdefault(name, []).append(posixpath.join(folder, name))
+                count += len(files)
+                if count > _MAX_LISTED_FILES:
+                    break
+            self._listed = table
+        return self._listed
+
+    def includers(self, path: str | os.PathLike[str]) -> tuple[str, ...]:
+        """The project files that include `path`, directly or through others, sorted."""
+        if self._includers is None:
+            table: dict[str, list[str]] = {}
+            for file in self.project_files():
+                for target in index.include_targets(self._project_data(file)):
+                    table.setdefault(posixpath.basename(target), []).append(file)
+            self._includers = table
+        wanted = [absolute(path)]
+        found: set[str] = set()
+        while wanted:
+            current = wanted.pop()
+            for file in self._includers.get(posixpath.basename(current), ()):
+                if file not in found and self._includes(file, current):
+                    found.add(file)
+                    wanted.append(file)
+        found.discard(absolute(path))
+        return tuple(sorted(found))
+
+    def _includes(self, file: str, path: str) -> bool:
+        unit = self.unit(file)
+        if unit is None:
+            return False
+        for include in unit.preprocessed.includes:
+            if posixpath.basename(include.target) == posixpath.basename(path):
+                found = self.resolve_include(file, include)
+                if found is not None and found.path == path:
+                    return True
+        return False
+
+    # -- indexes
+
+    def defining_files(self, name: str) -> tuple[str, ...]:
+        """The project files that seem to define `name` (function, type, variable, alias, enumerator)."""
+        if self._defining is None:
+            table: dict[bytes, list[str]] = {}
+            for path in self.project_files():
+                unit = self.unit(path)
+                for word in unit.defined_names if unit is not None else ():
+                    table.setdefault(word, []).append(path)
+            self._defining = table
+        return tuple(self._defining.get(_index_key(name), ()))
+
+    def launch_files(self, name: str) -> tuple[str, ...]:
+        """The project files that launch kernels, or ask about launches, and hold the word `name`."""
+        if self._launch_words is None:
+            self._launch_words = {}
+            for path in self.project_files():
+                data = self._project_data(path)
+                if index.holds_launch(data):
+                    self._launch_words[path] = index.words(data)
+        wanted = name.encode()
+        return tuple(path for path, words in self._launch_words.items() if wanted in words)
+
+    @property
+    def definitions(self) -> DefinitionIndex:
+        """Every `#define` of the project."""
+        if self._definitions is None:
+            self._definitions = DefinitionIndex()
+            for path in self.project_files():
+                self._definitions.add(path, self._project_data(path))
+        return self._definitions
+
+    def unique(self, table: str, name: str) -> list[object]:
+        """The symbols called `name` of the one project file that defines any, else none."""
+        key = (table, name)
+        if key not in self._unique:
+            self._unique[key] = []
+            self._unique[key] = self._find_unique(table, name)
+        return self._unique[key]
+
+    def _find_unique(self, table: str, name: str) -> list[object]:
+        paths = self.defining_files(name)
+        found: list[object] = []
+        if len(paths) > _MAX_CANDIDATE_FILES:
+            return found
+        for path in paths:
+            unit = self.unit(path)
+            here = getattr(unit.symbols, table).get(name, ()) if unit is not None else ()
+            if here and found:
+                return []
+            found.extend(here)
+        return found
+
+
+_EXCLUDED_FOLDERS = frozenset(name for name in DEFAULT_EXCLUDE if name.startswith((".", "__")) or name in ("node_modules", "CMakeFiles"))
+
+
+def _nearest(folder: str, matches: list[str]) -> list[str]:
+    """Of several files, those that share the longest path with `folder` (a project made of many small ones)."""
+    shared = [len(posixpath.commonpath((folder, match))) for match in matches]
+    return [match for match, length in zip(matches, shared, strict=True) if length == max(shared)]
