@@ -245,6 +245,8 @@ def _check(args: argparse.Namespace) -> int:
     progress = _progress(args)
     result = engine.check(paths, resolver, rules, stdin=stdin, progress=progress)
     _problems(result, args)
+    for note in result.notes:
+        _say(f"{note.path}:{note.line}:{note.column}: note: {note.text}")
     written = _write_all(outputs, args, lambda name, view: _render(name, result, view, args), run)
     return _status(result, rules, args, run) if written else FAILURE
 
@@ -417,15 +419,23 @@ def _problems(result: Result | Inspection, args: argparse.Namespace) -> None:
     """What went wrong, and that nothing was checked, on standard error."""
     for problem in result.problems:
         _say(f"{problem.path}: {'error' if problem.named else 'warning'}: {problem.reason}")
-    for error in result.internal_errors:
-        where = f"rule {error.rule}, " if error.rule else ""
-        _say(f"internal error: {where}{error.where}: {error.message}")
-        if args.verbose:
-            sys.stderr.write(error.traceback)
-    if result.internal_errors and not args.verbose:
-        _say("note: these are bugs of cudalint or of a plugin; --verbose shows where")
+    _internal_errors(result, args.verbose)
     if not result.files:
         _say("warning: 0 CUDA files checked")
+
+
+def _internal_errors(result: Result | Inspection, verbose: bool) -> None:
+    """The first few on one line each, all with tracebacks if `verbose`."""
+    shown = result.internal_errors if verbose else result.internal_errors[:5]
+    for error in shown:
+        where = f"rule {error.rule}, " if error.rule else ""
+        _say(f"internal error: {where}{error.where}: {error.message}")
+        if verbose:
+            sys.stderr.write(error.traceback)
+    hidden = len(result.internal_errors) - len(shown)
+    if shown and not verbose:
+        more = f"{hidden} more; " if hidden else ""
+        _say(f"note: {more}these are bugs of cudalint or of a plugin, --verbose shows where")
 
 
 def _show_settings(settings: Settings) -> int:

@@ -11,6 +11,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,14 +22,26 @@ from cudalint.merge import Merged, ranked
 from cudalint.names import Names
 from cudalint.result import Inspection, InternalError, KernelReport, Problem, Result, Sources
 from cudalint.rule import KernelFacts, Rule
-from cudalint.source.discover import DEFAULT_EXCLUDE, PYTHON_SUFFIXES, DiscoverySettings, discover, find_root
+from cudalint.source.discover import (
+    DEFAULT_EXCLUDE,
+    MIXED_SUFFIXES,
+    PYTHON_SUFFIXES,
+    DiscoverySettings,
+    discover,
+    find_root,
+    is_cuda_header,
+)
 from cudalint.source.text import SourceError, SourceFile, load
+from cudalint.suppressing import Suppressing
 
 if TYPE_CHECKING:
     from cudalint.model.occupancy import Occupancy
     from cudalint.registry import Registry
     from cudalint.semantics.program import Program
     from cudalint.semantics.symbols import FunctionDef
+
+MAX_USERS = 200
+"""Kernels that are looked at because they include a header under check."""
 
 Progress = Callable[[int, int], None]
 """Called with the number of files done and of all files."""
@@ -56,11 +69,14 @@ def kernels_of(path: str, program: Program) -> Iterator[FunctionDef]:
     """
     from cudalint.semantics import index
 
-    if Path(path).suffix.lower() in PYTHON_SUFFIXES:
+    suffix = Path(path).suffix.lower()
+    if suffix in PYTHON_SUFFIXES:
         return
     unit = program.unit(path)
     if unit is None:
         raise _unreadable(path)
+    if suffix in MIXED_SUFFIXES and not is_cuda_header(unit.source.data):
+        return
     yield from unit.kernels
     if not index.holds_launch(unit.source.data):
         return
@@ -68,6 +84,15 @@ def kernels_of(path: str, program: Program) -> Iterator[FunctionDef]:
     for other in unit.closure[1:]:
         if not other.defined_names.isdisjoint(words):
             yield from (kernel for kernel in other.kernels if kernel.name.encode() in words)
+
+
+def users_of(path: str, program: Program) -> Iterator[FunctionDef]:
+    """The kernels of files that include a header with device code, at most `MAX_USERS`."""
+    unit = program.unit(path)
+    if unit is None or Path(path).suffix.lower() in PYTHON_SUFFIXES or b"__device__" not in unit.source.data:
+        return
+    users = (user for other in program.includers(path) if (user := program.unit(other)) is not None)
+    yield from islice((kernel for user in users for kernel in user.kernels), MAX_USERS)
 
 
 def _unreadable(path: str) -> SourceError:
@@ -97,15 +122,20 @@ def facts_of(path: str, program: Program, settings: Settings) -> Iterator[Kernel
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """The files of a run with the settings that hold for each."""
+    """The files of a run with the settings that hold for each.
+
+    roots  the folder through which each was found, the project of files that are in no other
+    """
 
     settings: dict[str, Settings]
+    roots: dict[str, str]
     problems: tuple[Problem, ...]
 
 
 def files_of(paths: Sequence[str], resolver: Resolver) -> Files:
     """Every file to check at or below `paths`.  Raises `ConfigError`."""
     settings: dict[str, Settings] = {}
+    roots: dict[str, str] = {}
     problems: dict[str, Problem] = {}
     for path in paths:
         above = resolver.for_path(path)
@@ -113,7 +143,9 @@ def files_of(paths: Sequence[str], resolver: Resolver) -> Files:
         for error in found.problems:
             problems.setdefault(error.path, Problem(error.path, error.reason, named=not Path(path).is_dir()))
         settings.update(_own_settings(found.files, above, resolver))
-    return Files(settings, tuple(problems.values()))
+        if Path(path).is_dir():
+            roots.update(dict.fromkeys(found.files, os.path.abspath(path)))
+    return Files(settings, roots, tuple(problems.values()))
 
 
 def discovery_settings(settings: Settings) -> DiscoverySettings:
@@ -156,23 +188,28 @@ def check(
     """
     started = time.perf_counter()
     run = _Pass(resolver, stdin, registry)
+    suppressing = Suppressing(run.sources, registry)
     merged: dict[tuple[object, ...], Merged] = {}
-    for settings, arch, kernel in run.kernels(paths, progress):
+    for settings, arch, kernel, own in run.kernels(paths, progress):
         rules = run.rules(kernel.path, arch)
-        for facts in run.facts(kernel, settings, arch) if rules else ():
+        for facts in run.facts(kernel, settings) if rules else ():
             for rule in rules:
                 for finding in run.findings(rule, facts):
+                    if not own and finding.location.path not in run.checked:
+                        continue
                     key = (finding.rule, finding.location)
                     if key in merged:
                         merged[key].add(finding, facts, arch)
                     else:
                         merged[key] = Merged(finding, facts, arch)
+    findings = [suppressing.apply(run.finish(item), run.extent(item)) for item in merged.values()]
     return Result(
-        findings=tuple(ranked([run.finish(item) for item in merged.values()], run.sources)),
+        findings=tuple(ranked(findings, run.sources)),
         files=tuple(run.files),
         kernels=len(run.health),
         kernels_with_errors=sum(run.health.values()),
         problems=tuple(run.problems),
+        notes=() if run.errors else tuple(suppressing.notes(run.files, run.ran())),
         internal_errors=tuple(run.errors),
         seconds=time.perf_counter() - started,
         target_arch=tuple(run.targets),
@@ -186,8 +223,8 @@ def inspect(
     """The facts of all kernels at and below `paths` for the first target, the occupancy for all.  Raises `ConfigError`."""
     run = _Pass(resolver, stdin)
     reports = []
-    for settings, arch, kernel in run.kernels(paths, progress, first_target_only=True):
-        facts = tuple(run.names.in_facts(item) for item in run.facts(kernel, settings, arch))
+    for settings, _, kernel, _ in run.kernels(paths, progress, inspecting=True):
+        facts = tuple(run.names.in_facts(item) for item in run.facts(kernel, settings))
         location = run.names.in_location(Location(kernel.path, kernel.header_start, kernel.header_end))
         reports.append(KernelReport(kernel.name, location, facts, occupancies(facts, settings.target_arch)))
     return Inspection(
@@ -234,6 +271,9 @@ class _Pass:
         self.registry = registry
         self.sources = Sources({overlay.path: overlay} if overlay else None)
         self.names = Names()
+        self.checked: set[str] = set()
+        self._roots: dict[str, str] = {}
+        self._named: set[str] = set()
         self.files: list[str] = []
         self.targets: dict[str, None] = {}
         self.problems: list[Problem] = []
@@ -241,23 +281,34 @@ class _Pass:
         self.health: dict[tuple[str, int], bool] = {}
         self._programs: dict[tuple[str, Settings, str], Program] = {}
         self._seen: set[tuple[str, str, int]] = set()
+        self._ends: dict[tuple[str, int], int] = {}
         self._rules: dict[tuple[Settings, str], tuple[Rule, ...]] = {}
 
     def kernels(
-        self, paths: Sequence[str], progress: Progress | None, first_target_only: bool = False
-    ) -> Iterator[tuple[Settings, str, FunctionDef]]:
-        """Every kernel once for each target, with the settings of the file that brought it."""
+        self, paths: Sequence[str], progress: Progress | None, inspecting: bool = False
+    ) -> Iterator[tuple[Settings, str, FunctionDef, bool]]:
+        """Every kernel once for each target, with the settings of the file that brought it, and whether it is under check.
+
+        Kernels that are not, use headers that are: only what they say about those counts.  `inspecting` leaves them out and
+        takes the first target only.
+        """
         files = self._files(paths)
         for number, (path, settings) in enumerate(files.items()):
             if progress:
                 progress(number, len(files))
-            targets = settings.target_arch[:1] if first_target_only else settings.target_arch
+            targets = settings.target_arch[:1] if inspecting else settings.target_arch
             self.targets.update(dict.fromkeys(settings.target_arch))
             problems = len(self.problems)
             for arch in targets:
-                yield from ((settings, arch, kernel) for kernel in self._new_kernels(path, settings, arch))
+                for kernel in self._new_kernels(path, settings, arch, kernels_of):
+                    self._note_health(kernel)
+                    yield settings, arch, kernel, True
             if len(self.problems) == problems:
                 self.files.append(path)
+        for path, settings in () if inspecting else files.items():
+            for arch in settings.target_arch:
+                for kernel in self._new_kernels(path, settings, arch, self._users_elsewhere):
+                    yield settings, arch, kernel, False
         if progress:
             progress(len(files), len(files))
 
@@ -272,44 +323,56 @@ class _Pass:
             _require_known(settings)
             if self.registry:
                 self.registry.select(settings)
+        self._roots = found.roots
+        self.checked = {os.path.abspath(path) for path in found.settings}
         self.names = Names(found.settings, absolute=all(map(os.path.isabs, paths)))
         if not found.settings:
             self.targets.update(dict.fromkeys(self.resolver.for_path(os.curdir).target_arch))
         return found.settings
 
-    def _new_kernels(self, path: str, settings: Settings, arch: str) -> list[FunctionDef]:
+    def _new_kernels(
+        self, path: str, settings: Settings, arch: str, find: Callable[[str, Program], Iterator[FunctionDef]]
+    ) -> list[FunctionDef]:
         """The kernels that a file brings and no file before has brought."""
         try:
-            found = list(kernels_of(path, self._program(path, settings, arch)))
+            program = self._program(path, settings, arch)
+            found = list(find(path, program))
         except SourceError as error:
-            self.problems.append(Problem(error.path, error.reason, error.path in self._named))
+            if find is kernels_of:
+                self.problems.append(Problem(error.path, error.reason, error.path in self._named))
             return []
         except Exception as error:
             self.failed("", path, error)
             return []
-        return [kernel for kernel in found if self._is_new(kernel, arch)]
+        unit = program.unit(path)
+        if unit is not None:
+            self.sources.add(path, unit.source)
+        new = [kernel for kernel in found if (arch, kernel.path, kernel.start) not in self._seen]
+        self._seen.update((arch, kernel.path, kernel.start) for kernel in new)
+        for kernel in new:
+            self._ends[kernel.path, kernel.start] = kernel.end
+            self.sources.add(self.names.of(kernel.path), kernel.unit.parsed.source)
+        return new
 
-    def _is_new(self, kernel: FunctionDef, arch: str) -> bool:
-        key = (arch, kernel.path, kernel.start)
-        if key in self._seen:
-            return False
-        self._seen.add(key)
-        parsed = kernel.unit.parsed
-        self.sources.add(self.names.of(kernel.path), parsed.source)
-        broken = parsed.has_error_in(kernel.start, kernel.end)
-        self.health[key[1:]] = broken or self.health.get(key[1:], False)
-        return True
+    def _users_elsewhere(self, path: str, program: Program) -> Iterator[FunctionDef]:
+        """`users_of`, unless the whole project is under check anyway."""
+        return iter(()) if self.checked.issuperset(program.project_files()) else users_of(path, program)
+
+    def _note_health(self, kernel: FunctionDef) -> None:
+        key = (kernel.path, kernel.start)
+        broken = kernel.unit.parsed.has_error_in(kernel.start, kernel.end)
+        self.health[key] = broken or self.health.get(key, False)
 
     def _program(self, path: str, settings: Settings, arch: str) -> Program:
-        key = (find_root(path), settings, arch)
+        key = (find_root(path, self._roots.get(path)), settings, arch)
         if key not in self._programs:
             self._programs[key] = open_program(Path(key[0]), settings, arch, self.overlay)
         return self._programs[key]
 
-    def facts(self, kernel: FunctionDef, settings: Settings, arch: str) -> Sequence[KernelFacts]:
+    def facts(self, kernel: FunctionDef, settings: Settings) -> Sequence[KernelFacts]:
         """The facts of a kernel; none if the analysis fails."""
         try:
-            return kernel_facts(kernel, self._program(kernel.path, settings, arch), settings)
+            return kernel_facts(kernel, kernel.unit.program, settings)
         except Exception as error:
             self.failed("", f"kernel {kernel.name} in {self.names.of(kernel.path)}", error)
             return ()
@@ -342,6 +405,16 @@ class _Pass:
         settings = self.resolver.for_path(merged.finding.location.path)
         finding = self._priced(merged.result(settings.target_arch), merged.kernel, merged.arch)
         return self.names.in_finding(finding)
+
+    def extent(self, merged: Merged) -> tuple[int, int] | None:
+        """The byte range of the kernel that a finding is about, if the finding is in the same file."""
+        place = merged.kernel.location
+        end = self._ends.get((place.path, place.start))
+        return (place.start, end) if end is not None and place.path == merged.finding.location.path else None
+
+    def ran(self) -> set[Rule]:
+        """The rules that have been checked somewhere."""
+        return {rule for rules in self._rules.values() for rule in rules}
 
     def _priced(self, finding: Finding, kernel: KernelFacts, arch: str) -> Finding:
         if finding.repair is None:

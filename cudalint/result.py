@@ -34,6 +34,16 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
+class Note:
+    """Something about the run rather than about a kernel, such as a suppression comment without effect."""
+
+    path: str
+    line: int
+    column: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class InternalError:
     """A rule (or the analysis: rule "") that raised; the run went on without its findings there."""
 
@@ -104,6 +114,7 @@ class Result:
     kernels: int = 0
     kernels_with_errors: int = 0
     problems: tuple[Problem, ...] = ()
+    notes: tuple[Note, ...] = ()
     internal_errors: tuple[InternalError, ...] = ()
     seconds: float = 0.0
     target_arch: tuple[str, ...] = ()

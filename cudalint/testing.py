@@ -10,13 +10,17 @@ With pytest, for the rules of a plugin::
 
 `// expect: rule-name [fact=value …]` at the end of a line says that the rule
 reports that line, with those facts; several are separated by `;`.  Besides the
-facts of the finding, `severity` and `certainty` can be given.  A fixture may
-say `// cudalint-test: select=NAMES target-arch=ARCHS assume-block=X,Y,Z` in a
-line of its own; without `select` it holds for the default selection.
+facts of the finding, `severity` and `certainty` can be given.
+
+A folder of fixtures is one small project: its files are checked together, and
+each file must have the findings that it expects and no other.  A file may say
+`// cudalint-test: select=NAMES target-arch=ARCHS assume-block=X,Y,Z` in a line
+of its own; without `select` it holds for the default selection.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -56,6 +60,7 @@ class Case:
 
     code     the source; its `expect` comments are all that may be reported
     rules    the rules to run, None for all that are installed
+    files    further files of the project by name, checked too; their findings are the business of other cases
     fixed    the source after all fixes, None if that is not tested
     options  settings by key, such as {"target-arch": ["sm_90"]}
     """
@@ -64,6 +69,7 @@ class Case:
     code: str
     rules: tuple[type[Rule], ...] | None
     filename: str = "example.cu"
+    files: Mapping[str, str] = field(default_factory=dict)
     fixed: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
 
@@ -81,12 +87,14 @@ def check_source(
     target_arch: str | Sequence[str] = "sm_80",
     filename: str = "example.cu",
     files: Mapping[str, str] | None = None,
+    together: bool = False,
     options: Mapping[str, Any] | None = None,
 ) -> Result:
     """Check a source text in an empty folder, without any configuration.
 
     rules      classes to run (all of them, also those off by default), a registry, or None for all installed rules
     files      further files of the folder by name, such as headers
+    together   check these too, not only `filename`
     options    settings by key, as a configuration file would hold them
 
     Raises `ConfigError` for options that cannot be used.
@@ -96,11 +104,12 @@ def check_source(
     if rules is not None and not isinstance(rules, Registry):
         overrides.setdefault("select", ["ALL"])
     with tempfile.TemporaryDirectory(prefix="cudalint-") as folder:
-        for name, text in {**(files or {}), filename: code}.items():
+        for name, text in {**(files or {}), filename: code, "cudalint.toml": ""}.items():
             target = Path(folder, name)
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(text.encode("utf-8", "surrogateescape"))
-        result = engine.check([str(Path(folder, filename))], Resolver(overrides, isolated=True), known)
+        checked = folder if together else os.path.join(folder, filename)  # noqa: PTH118
+        result = engine.check([checked], Resolver(overrides, isolated=True), known)
         result.sources.keep(item.finding.location.path for item in result.findings)
         return result
 
@@ -127,20 +136,27 @@ def _examples(rule: type[Rule]) -> Iterator[Case]:
 
 
 def fixture_cases(folder: str | Path) -> list[Case]:
-    """One case for every source file below a folder; the settings are those of its `cudalint-test:` line."""
+    """One case for every source file below a folder, checked together with the others of its top-level folder."""
     base = Path(folder)
-    paths = sorted(path for path in base.rglob("*") if path.suffix in SUFFIXES and path.is_file())
-    return [_fixture(path, base) for path in paths]
+    cases = []
+    for group in sorted(base.iterdir()):
+        paths = [group] if group.is_file() else sorted(path for path in group.rglob("*") if path.is_file())
+        texts = {path.relative_to(base).as_posix(): _text(path) for path in paths if path.suffix in SUFFIXES}
+        cases += [_fixture(name, texts) for name in texts]
+    return cases
 
 
-def _fixture(path: Path, base: Path) -> Case:
-    code = path.read_bytes().decode("utf-8", "surrogateescape")
-    words = [word.partition("=") for line in _DIRECTIVE.findall(code) for word in line.split()]
-    options = {key: value.split(",") for key, _, value in words}
+def _text(path: Path) -> str:
+    return path.read_bytes().decode("utf-8", "surrogateescape")
+
+
+def _fixture(name: str, texts: Mapping[str, str]) -> Case:
+    words = [word.partition("=") for line in _DIRECTIVE.findall(texts[name]) for word in line.split()]
+    options: dict[str, Any] = {key: value.split(",") for key, _, value in words}
     if "assume-block" in options:
         options["assume-block"] = [int(size) for size in options["assume-block"]]
-    name = path.relative_to(base).as_posix()
-    return Case(name, code, None, filename=path.name, options=options)
+    others = {other: text for other, text in texts.items() if other != name}
+    return Case(name, texts[name], None, filename=name, files=others, options=options)
 
 
 def expectations(code: str) -> list[Expectation]:
@@ -165,7 +181,15 @@ def assert_case(case: Case) -> None:
     options = {key: value for key, value in case.options.items() if key != "target-arch"}
     wanted = expectations(case.code)
     _assert_marked(case, wanted)
-    result = check_source(case.code, rules=case.rules, target_arch=target, filename=case.filename, options=options)
+    result = check_source(
+        case.code,
+        rules=case.rules,
+        target_arch=target,
+        filename=case.filename,
+        files=case.files,
+        together=True,
+        options=options,
+    )
     _assert_healthy(case, result)
     _assert_findings(case, wanted, result)
     if case.fixed is not None:
@@ -228,7 +252,8 @@ def _assert_healthy(case: Case, result: Result) -> None:
 
 def _assert_findings(case: Case, wanted: Sequence[Expectation], result: Result) -> None:
     named = {item.rule for item in wanted}
-    found = [item for item in result.active if case.rules or item.finding.severity > Severity.INFO or item.finding.rule in named]
+    here = [item for item in result.active if Path(item.finding.location.path).as_posix().endswith(f"/{case.filename}")]
+    found = [item for item in here if case.rules or item.finding.severity > Severity.INFO or item.finding.rule in named]
     left = list(wanted)
     surplus = []
     for item in found:

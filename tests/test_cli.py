@@ -196,7 +196,7 @@ def test_an_internal_error_names_the_rule_and_the_file(capsys: pytest.CaptureFix
     assert run.out.startswith("b.cu:1:1: warning[block-sized] 256 threads\n")
     assert run.err == (
         "internal error: rule block-sized, kernel k in a.cu: LookupError: 999\n"
-        "note: these are bugs of cudalint or of a plugin; --verbose shows where\n"
+        "note: these are bugs of cudalint or of a plugin, --verbose shows where\n"
     )
     assert "Traceback" in Run(capsys, "check", "--verbose").err
 

@@ -121,6 +121,12 @@ def test_a_kernel_of_a_header_that_a_file_only_includes_is_left_to_the_header() 
     assert places(run("a.cu")) == [("a.cu", 2, "64 threads")]
 
 
+def test_a_folder_without_any_marker_is_one_project(project: Path) -> None:
+    (project / ".git").rmdir()
+    write(src__inc__k_cuh=HEADER, src__a_cu=LAUNCH.format(name="f", block=128).replace("k.cuh", "inc/k.cuh"))
+    assert places(run("src")) == [("src/inc/k.cuh", 2, "128 threads")]
+
+
 def test_absolute_paths_stay_absolute(project: Path) -> None:
     write(sub__k_cuh=HEADER, sub__a_cu=LAUNCH.format(name="f", block=128))
     assert places(run(str(project / "sub/a.cu"))) == [(str(project / "sub/k.cuh"), 2, "128 threads")]
@@ -133,11 +139,94 @@ def test_kernels_with_parse_errors_are_counted() -> None:
 
 
 def test_standard_input_replaces_the_file_on_disk() -> None:
-    write(k_cuh=HEADER)
-    source = SourceFile("sub/new.cu", LAUNCH.format(name="f", block=96).replace("k.cuh", "../k.cuh").encode())
-    result = run("sub/new.cu", stdin=source)
-    assert places(result) == [("k.cuh", 2, "96 threads")]
+    write(k_cuh=HEADER, a_cu=LAUNCH.format(name="f", block=128))
+    assert places(run("a.cu", stdin=SourceFile("a.cu", LAUNCH.format(name="f", block=96).encode()))) == [
+        ("k.cuh", 2, "96 threads")
+    ]
+    result = run("sub/new.cu", stdin=SourceFile("sub/new.cu", SMALL.encode()))
+    assert places(result) == [("sub/new.cu", 1, "64 threads")]
     assert result.files == ("sub/new.cu",)
+
+
+HELPER = "#pragma once\n__device__ inline float get(float* s) { return s[threadIdx.x * 32]; }\n"
+CALLER = """#include "get.cuh"
+__global__ void k(float* a) {
+    __shared__ float s[2048];
+    s[threadIdx.x] = a[threadIdx.x];
+    a[threadIdx.x] = get(s);
+}
+void f(float* a) { k<<<1, 64>>>(a); }
+"""
+
+
+class Loads(Rule):
+    """Reports every load from shared memory."""
+
+    meta: ClassVar[RuleMeta] = meta("loads", "TT405")
+
+    def check_kernel(self, kernel: KernelFacts) -> Iterable[Finding]:
+        for access in kernel.accesses:
+            if (access.space, access.op) == ("shared", "load"):
+                yield self.finding(access.location, "load", Certainty.EXACT, kernel=kernel)
+
+
+def test_a_header_of_device_code_is_judged_by_the_kernels_that_use_it() -> None:
+    write(get_cuh=HELPER, a_cu=CALLER)
+    whole, alone = run(rules=(Loads, Threads)), run("get.cuh", rules=(Loads, Threads))
+    assert places(whole) == [("a.cu", 2, "64 threads"), ("get.cuh", 2, "load")]
+    assert alone.findings == whole.findings[1:]
+    assert (alone.files, alone.kernels) == (("get.cuh",), 0)
+
+
+# ---------------------------------------------------------------------- suppressions
+
+
+def suppressed(text: str, **options: Any) -> list[str | None]:
+    write(a_cu=text)
+    return [item.finding.suppressed for item in run(**options).findings]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("// cudalint: ignore[threads] measured: harmless\n" + SMALL, "measured: harmless"),
+        ("// cudalint: file-ignore[TT401]\n\n" + SMALL, "comment on line 1"),
+        ("// NOLINTNEXTLINE(cudalint-launch)\n" + SMALL, "comment on line 1"),
+        ("// cudalint: ignore[loads]\n" + SMALL, None),
+    ],
+)
+def test_comments_suppress_what_they_name(text: str, reason: str | None) -> None:
+    assert suppressed(text, rules=(Threads, Loads)) == [reason]
+
+
+def test_suppressed_findings_do_not_count() -> None:
+    write(a_cu="// cudalint: file-ignore[threads]\n" + SMALL)
+    result = run()
+    assert (len(result.findings), result.active, result.worst()) == (1, (), None)
+
+
+def test_a_comment_above_a_kernel_covers_the_kernel() -> None:
+    write(get_cuh=HELPER.replace("s[threadIdx.x * 32]", "s[0]"))
+    body = CALLER.replace("get(s)", "s[63]")
+    assert suppressed(body.replace("__global__", "// cudalint: ignore[loads] small\n__global__"), rules=(Loads,)) == ["small"]
+
+
+def test_what_is_wrong_with_comments_is_noted() -> None:
+    write(
+        a_cu="// cudalint: ignore[threads]\n" + SMALL,
+        b_cu="// cudalint: ignore[threads]\n// cudalint: ignore[thread]\n// cudalint: ignore[loads]\nint x;  // NOLINT\n",
+    )
+    texts = [(note.path, note.line, note.text) for note in run(rules=(Threads, Loads), overrides={"select": ["threads"]}).notes]
+    assert texts == [
+        ("b.cu", 1, "suppression of threads suppresses nothing"),
+        ("b.cu", 2, "suppression of thread names no rule"),
+    ]
+
+
+def test_nothing_is_called_unused_after_an_internal_error() -> None:
+    write(a_cu="// cudalint: ignore[threads]\nint x;\n" + SMALL)
+    assert len(run().notes) == 1
+    assert run(rules=(Threads, Broken)).notes == ()
 
 
 # ---------------------------------------------------------------------------- price

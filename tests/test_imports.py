@@ -20,7 +20,7 @@ LAYERS = ("source", "syntax", "semantics", "analysis", "model", "engine", "front
 """From the lowest up."""
 LAYER_OF = {
     **{name: name for name in LAYERS},
-    **dict.fromkeys(("registry", "result", "merge", "names"), "engine"),
+    **dict.fromkeys(("registry", "result", "merge", "names", "suppressing"), "engine"),
     **dict.fromkeys(("report", "server", "cli", "__main__", "testing", "scaffold"), "front"),
 }
 FACTS = "cudalint.analysis.facts"

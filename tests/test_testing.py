@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -209,16 +210,30 @@ def test_texts_are_at_hand_after_the_folder_is_gone() -> None:
 
 
 def test_fixtures_of_a_folder(tmp_path: Path) -> None:
-    (tmp_path / "sub").mkdir()
-    (tmp_path / "sub" / "a.cu").write_text(
-        "// cudalint-test: select=big-block target-arch=sm_70,sm_90 assume-block=16,4\n" + source(64)
-    )
-    (tmp_path / "b.cuh").write_text(source(64))
+    (tmp_path / "sub" / "inc").mkdir(parents=True)
+    directive = "// cudalint-test: select=big-block target-arch=sm_70,sm_90 assume-block=16,4\n"
+    (tmp_path / "sub" / "a.cu").write_text(directive + source(64))
+    (tmp_path / "sub" / "inc" / "h.cuh").write_text("// header\n")
+    (tmp_path / "b.cu").write_text(source(64))
     (tmp_path / "notes.md").write_text("")
-    first, second = fixture_cases(tmp_path)
-    assert (str(first), first.options, first.rules) == ("b.cuh", {}, None)
-    assert str(second) == "sub/a.cu"
-    assert second.options == {"select": ["big-block"], "target-arch": ["sm_70", "sm_90"], "assume-block": [16, 4]}
+    alone, first, header = fixture_cases(tmp_path)
+    assert (str(alone), alone.options, alone.rules, alone.files) == ("b.cu", {}, None, {})
+    assert (str(first), first.filename, first.files) == ("sub/a.cu", "sub/a.cu", {"sub/inc/h.cuh": "// header\n"})
+    assert first.options == {"select": ["big-block"], "target-arch": ["sm_70", "sm_90"], "assume-block": [16, 4]}
+    assert str(header) == "sub/inc/h.cuh"
+
+
+def test_each_file_of_a_project_answers_for_itself(tmp_path: Path) -> None:
+    (tmp_path / "p").mkdir()
+    header = source(64).split("\n")[0] + "  // expect: big-block threads=1024\n"
+    launch = '#include "k.cuh"\n' + source(1024).split("\n")[1] + "\n"
+    (tmp_path / "p" / "k.cuh").write_text(header)
+    (tmp_path / "p" / "a.cu").write_text(launch)
+    cases = [replace(case, rules=(BigBlock,)) for case in fixture_cases(tmp_path)]
+    assert [str(case) for case in cases] == ["p/a.cu", "p/k.cuh"]
+    for item in cases:
+        assert_case(item)
+    assert "expected, not reported" in failure(replace(cases[1], files={}))
 
 
 def test_a_fixture_without_directive_runs_with_the_default_selection(tmp_path: Path) -> None:

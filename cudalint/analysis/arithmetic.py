@@ -7,7 +7,7 @@ out of a remainder.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from cudalint.analysis.values import ONE, ZERO, Mono, Poly, const, operation
 
@@ -192,6 +192,8 @@ def negated(condition: Poly) -> Poly:
                 return less(-atom.args[0] - ONE, ZERO)
             if atom.op == "not" and atom.args[0].range == (0, 1):
                 return atom.args[0]
+            if atom.op == "or":
+                return both(negated(atom.args[0]), negated(atom.args[1]))
     return operation("not", condition)
 
 
@@ -233,6 +235,17 @@ def select(condition: Poly, then: Poly, other: Poly) -> Poly:
     if common.terms:
         return common + operation("select", condition, then - common, other - common)
     return operation("select", condition, then, other)
+
+
+def conjuncts(condition: Poly) -> Iterator[Poly]:
+    """The conditions that must all hold for this one to hold."""
+    if len(condition.terms) == 1:
+        (mono, c), *_ = condition.terms.items()
+        if c == 1 and len(mono) == 1 and mono[0].op == "and":
+            for arg in mono[0].args:
+                yield from conjuncts(arg)
+            return
+    yield condition
 
 
 def conjunction(conditions: Iterable[Poly]) -> Poly:

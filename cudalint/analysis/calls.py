@@ -101,6 +101,7 @@ def _opaque(machine: Machine, expr: ir.Call, args: list[Value], receiver: Value 
         if not isinstance(arg, Pointer):
             continue
         machine.escaped.add(arg.memory)
+        machine.fence()
         if arg.memory.space == "local" and arg.memory.symbol is not None:
             scope = max(scope, machine.worst_scope(arg.memory.symbol, Scope.GRID))
             machine.forget(arg.memory.symbol, Scope.LANE)
@@ -110,6 +111,7 @@ def _opaque(machine: Machine, expr: ir.Call, args: list[Value], receiver: Value 
 
 
 def _barrier(machine: Machine, expr: ir.Call, args: list[Value]) -> Value:
+    machine.fence()
     if machine.recording:
         machine.barriers += machine.weight
     return machine.unknown(expr.name, expr.type, Scope.BLOCK)

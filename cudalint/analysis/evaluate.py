@@ -12,6 +12,7 @@ from cudalint.analysis.machine import Machine
 from cudalint.analysis.measure import Counts, Measured, measure, rebased
 from cudalint.analysis.state import Memory, RawAccess
 from cudalint.analysis.values import WARP
+from cudalint.analysis.vectors import joined
 from cudalint.finding import Certainty, Location
 from cudalint.semantics import ir
 from cudalint.semantics.assumptions import assumed_block, launch_bounds
@@ -83,6 +84,7 @@ def _launch_facts(
     machine = Machine(program, block, launch.grid)
     machine.run(function)
     groups: dict[tuple[object, ...], list[RawAccess]] = {}
+    machine.accesses = joined(machine.accesses)
     for raw in machine.accesses:
         memory = raw.pointer.memory
         if memory.space in SPACES:
@@ -134,7 +136,7 @@ def _access(machine: Machine, raws: list[RawAccess]) -> Access:
         location=Location(first.path, first.start, first.end),
         space=SPACES[memory.space],
         op=OPERATIONS[first.op],
-        bytes_per_lane=first.size,
+        bytes_per_lane=first.asked,
         array=memory.name,
         wavefronts=mean if shared else None,
         ideal_wavefronts=ideal if shared else None,

@@ -21,9 +21,11 @@ from cudalint.analysis.machine import Machine
 from cudalint.analysis.state import OPAQUE, STAYS, Key, Opaque, Outcome, Pointer, Struct, Value
 from cudalint.analysis.values import ONE, ZERO, Atom, Poly, Scope
 from cudalint.semantics import ir
+from cudalint.semantics.types import Type
 
 MAX_UNROLLED = 64
 UNROLL_NODES = 6_000
+UNROLL_STEPS = 4_000
 UNROLL_SHORT = 2
 DEFAULT_TRIPS = 16
 CYCLE = 16
@@ -46,10 +48,16 @@ class LoopShape:
     size: int
 
 
+@lru_cache(maxsize=None)
+def _part_names(kind: type) -> tuple[str, ...]:
+    """The fields of an IR class that can hold further nodes."""
+    return tuple(f.name for f in fields(kind) if f.name not in ("start", "end", "type", "op", "name", "symbol"))
+
+
 def children(node: Any) -> Iterator[Any]:
     """The IR nodes directly below one."""
-    for f in fields(node):
-        value = getattr(node, f.name)
+    for name in _part_names(type(node)):
+        value = getattr(node, name)
         if isinstance(value, (ir.Expr, ir.Stmt)):
             yield value
         elif isinstance(value, tuple):
@@ -176,8 +184,8 @@ def run_loop(machine: Machine, loop: ir.Loop) -> Outcome:
     what = shape(loop)
     start = {symbol: machine.env.get(symbol) for symbol, _ in what.steps}
     steps = {symbol: _step(machine, assign) for symbol, assign in what.steps}
-    moving = [s for s in what.others if not _is_float(s)]
-    if (moving or what.locals or loop.kind == "do") and what.size <= UNROLL_NODES:
+    moving = any(_carries_indices(s.type) for s in (*what.others, *what.locals))
+    if (moving or loop.kind == "do") and what.size <= UNROLL_NODES:
         outcome = _unrolled(machine, loop, what, MAX_UNROLLED)
         if outcome is not None:
             return outcome
@@ -187,7 +195,7 @@ def run_loop(machine: Machine, loop: ir.Loop) -> Outcome:
     if trips == 0 and loop.kind != "do":
         _place(machine, start, steps, ZERO)
         return STAYS
-    if trips is not None and trips <= UNROLL_SHORT and not _is_float_only(what):
+    if trips is not None and trips <= UNROLL_SHORT and moving:
         _place(machine, start, steps, ZERO)
         outcome = _unrolled(machine, loop, what, UNROLL_SHORT)
         if outcome is not None:
@@ -203,8 +211,11 @@ def _is_float(symbol: ir.Symbol) -> bool:
     return symbol.type.kind == "float"
 
 
-def _is_float_only(what: LoopShape) -> bool:
-    return not what.locals and all(_is_float(s) for s in what.others)
+def _carries_indices(type_: Type) -> bool:
+    """Whether values of a type can end up in an address."""
+    while type_.kind == "array" and type_.element is not None:
+        type_ = type_.element
+    return type_.is_integer or type_.kind == "pointer" or any(_carries_indices(f.type) for f in type_.fields[:8])
 
 
 def _step(machine: Machine, assign: ir.Assign) -> Poly:
@@ -254,21 +265,11 @@ def _trips(machine: Machine, loop: ir.Loop, counter: Atom) -> int | None:
         machine.recording = recording
         machine.env = env
     best: int | None = None
-    for part in _conjuncts(condition):
+    for part in ops.conjuncts(condition):
         trips = _trips_of(machine, part, counter)
         if trips is not None and (best is None or trips < best):
             best = trips
     return best
-
-
-def _conjuncts(condition: Poly) -> Iterator[Poly]:
-    if len(condition.terms) == 1:
-        (mono, c), *_ = condition.terms.items()
-        if c == 1 and len(mono) == 1 and mono[0].op == "and":
-            for arg in mono[0].args:
-                yield from _conjuncts(arg)
-            return
-    yield condition
 
 
 def _trips_of(machine: Machine, condition: Poly, counter: Atom) -> int | None:
@@ -307,6 +308,7 @@ def _unrolled(machine: Machine, loop: ir.Loop, what: LoopShape, limit: int) -> O
     """Runs iteration by iteration; None (and nothing changed) where the condition cannot be decided or takes too long."""
     saved = (dict(machine.env), len(machine.accesses), len(machine.branches), machine.instructions, machine.barriers)
     depth = len(machine.conditions)
+    begun = machine.steps
     outcome = STAYS
     try:
         for iteration in range(limit + 1):
@@ -314,7 +316,7 @@ def _unrolled(machine: Machine, loop: ir.Loop, what: LoopShape, limit: int) -> O
                 condition = machine.condition(loop.condition) if loop.condition is not None else ONE
                 if condition.constant == 0:
                     return _without_breaks(outcome)
-                if iteration == limit or condition.data or condition.symbols or (iteration + 1) * what.size > UNROLL_NODES:
+                if iteration == limit or condition.data or condition.symbols or machine.steps - begun > UNROLL_STEPS:
                     break
                 machine.record_branch(loop.condition or loop.body, condition)  # type: ignore[arg-type]
                 if condition.terms != ONE.terms:

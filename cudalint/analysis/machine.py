@@ -40,7 +40,7 @@ from cudalint.semantics.types import Type
 if TYPE_CHECKING:
     from cudalint.semantics.program import Program
 
-MAX_STEPS = 150_000
+MAX_STEPS = 40_000
 MAX_CALL_DEPTH = 12
 VECTOR_BYTES = 16
 POINTER_ALIGNMENT = 256
@@ -72,8 +72,11 @@ class Machine:
         self.counted = True
         self.steps = 0
         self.memories: dict[ir.Symbol, Memory] = {}
+        self.offsets: dict[ir.Symbol, dict[int, None]] = {}
         self.specials: dict[str, Poly] = {}
         self.escaped: set[Memory] = set()
+        self.segments: dict[object, tuple[int, int]] = {}
+        self.fences = 0
 
     # ------------------------------------------------------------------ run
 
@@ -91,7 +94,11 @@ class Machine:
 
     def parameter(self, symbol: ir.Symbol) -> Value:
         """The value of a kernel parameter: the same for the whole grid."""
-        return self.unknown(symbol.name, symbol.type, Scope.GRID, POINTER_ALIGNMENT)
+        value = self.unknown(symbol.name, symbol.type, Scope.GRID, POINTER_ALIGNMENT)
+        if isinstance(value, Pointer):
+            unit = self.program.unit(symbol.path)
+            value.memory.restrict = unit is not None and b"restrict" in unit.source.data[symbol.start : symbol.end]
+        return value
 
     def bind(self, symbol: ir.Symbol, value: Value) -> None:
         """Gives a declared variable its first value."""
@@ -456,7 +463,9 @@ class Machine:
             if not index.terms:
                 return pointer
             return Pointer(pointer.memory, pointer.offset + self.fresh("offset", max(index.scope, pointer.scope)))
-        return Pointer(pointer.memory, pointer.offset + index.scaled(expr.stride), (*pointer.steps, (index, expr.stride)))
+        offset = pointer.offset + index.scaled(expr.stride)
+        align = expr.type.element.align if expr.type.element is not None else 1
+        return Pointer(pointer.memory, offset, (*pointer.steps, (index, expr.stride)), offset, align)
 
     def field_pointer(self, expr: ir.FieldPtr) -> Value:
         pointer = self.pointer(expr.pointer)
@@ -494,14 +503,18 @@ class Machine:
         if value is None:
             rest = self.env.get((symbol, None), OPAQUE[Scope.LANE]).scope
             value = self.unknown(f"{symbol.name}[]", type_, rest, POINTER_ALIGNMENT if symbol.parameter else 1)
-            self.env[(symbol, at)] = value
+            self.keep(symbol, at, value)
         return value
+
+    def keep(self, symbol: ir.Symbol, at: int, value: Value) -> None:
+        """Notes the value of a local variable's bytes from offset `at`."""
+        self.env[(symbol, at)] = value
+        self.offsets.setdefault(symbol, {})[at] = None
 
     def local_slots(self, symbol: ir.Symbol) -> list[tuple[int, Value]]:
         """What is known of the contents of a local variable, by byte offset."""
-        return [
-            (key[1], value) for key, value in self.env.items() if isinstance(key, tuple) and key[0] is symbol and key[1] is not None
-        ]
+        env = self.env
+        return [(o, env[symbol, o]) for o in self.offsets.get(symbol, ()) if (symbol, o) in env]
 
     def worst_scope(self, symbol: ir.Symbol, scope: Scope) -> Scope:
         """Uniformity of an element of a local array at an unknown index."""
@@ -516,7 +529,7 @@ class Machine:
             self.forget(symbol, max(offset.scope, value.scope, self.worst_scope(symbol, value.scope)))
         elif isinstance(value, Struct):
             for o, f in value.fields.items():
-                self.env[(symbol, at + o)] = f
+                self.keep(symbol, at + o, f)
             self.env[(symbol, None)] = OPAQUE[max(value.rest, self.env.get((symbol, None), OPAQUE[Scope.GRID]).scope)]
         elif type_.kind in ("struct", "array"):
             size = type_.size or 0
@@ -525,7 +538,7 @@ class Machine:
                     del self.env[(symbol, o)]
             self.env[(symbol, None)] = OPAQUE[max(value.scope, self.env.get((symbol, None), OPAQUE[Scope.GRID]).scope)]
         else:
-            self.env[(symbol, at)] = value
+            self.keep(symbol, at, value)
 
     def forget(self, symbol: ir.Symbol, scope: Scope) -> None:
         """All of a local variable becomes unknown."""
@@ -613,12 +626,30 @@ class Machine:
             return
         piece = min(type_.align, VECTOR_BYTES) if type_.kind in ("struct", "array") or size > VECTOR_BYTES else size
         path = self.frames[-1].function.path
+        segment = self.segment(pointer.memory, op)
         for offset in range(0, min(size, 4096), piece):
             self.count(1)
             place = pointer if not offset else moved(pointer, offset)
             self.accesses.append(
-                RawAccess(path, at.start, at.end, op, place, piece, tuple(self.conditions), self.weight, self.counted)
+                RawAccess(path, at.start, at.end, op, place, piece, piece, tuple(self.conditions), self.weight, self.counted, segment)
             )
+
+    def segment(self, memory: Memory, op: str) -> int:
+        """Accesses with the same number have nothing between them that may touch the same memory and matter."""
+        home: object = memory if memory.symbol is not None or memory.restrict else memory.space
+        loads, stores = self.segments.get(home, (0, 0))
+        if op == "load":
+            self.segments[home] = (loads, stores + 1)
+            return self.fences + loads
+        if op == "store":
+            self.segments[home] = (loads + 1, stores)
+            return self.fences + stores
+        self.segments[home] = (loads + 1, stores + 1)
+        return self.fences + stores
+
+    def fence(self) -> None:
+        """Nothing is joined across a barrier or a call of something unknown."""
+        self.fences += 1 << 32
 
     def record_branch(self, at: ir.Expr, condition: Poly) -> None:
         """Records a condition that something hangs on."""
@@ -686,7 +717,8 @@ EXPRESSIONS: dict[type, Callable[[Machine, Any], Value]] = {
 
 def moved(pointer: Pointer, offset: int) -> Pointer:
     """The pointer, some bytes on."""
-    return Pointer(pointer.memory, pointer.offset + v.const(offset), (*pointer.steps, (v.const(offset), 1)))
+    steps = (*pointer.steps, (v.const(offset), 1))
+    return Pointer(pointer.memory, pointer.offset + v.const(offset), steps, pointer.anchor, pointer.alignment)
 
 
 def integer_range(type_: Type) -> tuple[int | None, int | None]:

@@ -105,7 +105,7 @@ def _masks(conditions: Iterable[Poly]) -> tuple[list[Poly], list[str], bool]:
     masks: list[Poly] = []
     assumed: list[str] = []
     data = False
-    for condition in conditions:
+    for condition in (part for whole in conditions for part in ops.conjuncts(whole)):
         if condition.data:
             data = True
         elif all(a.trips for a in condition.symbols):

@@ -15,27 +15,46 @@ from cudalint.semantics import ir
 
 
 class Memory:
-    """Something that has an address: an array, a struct, or what a pointer of unknown origin points at."""
+    """Something that has an address: an array, a struct, or what a pointer of unknown origin points at.
 
-    __slots__ = ("alignment", "name", "scope", "space", "symbol")
+    restrict  nothing else points there
+    """
 
-    def __init__(self, name: str, space: ir.Space, scope: Scope, alignment: int, symbol: ir.Symbol | None = None) -> None:
+    __slots__ = ("alignment", "name", "restrict", "scope", "space", "symbol")
+
+    def __init__(
+        self, name: str, space: ir.Space, scope: Scope, alignment: int, symbol: ir.Symbol | None = None, restrict: bool = False
+    ) -> None:
         self.name = name
         self.space = space
         self.scope = scope
         self.alignment = alignment
         self.symbol = symbol
+        self.restrict = restrict
 
 
 class Pointer:
-    """`offset` bytes into `memory`; `steps` are the (index, stride) pairs that led there, outermost first."""
+    """`offset` bytes into `memory`.
 
-    __slots__ = ("memory", "offset", "steps")
+    steps      the (index, stride) pairs that led there, outermost first
+    anchor     the offset of the last pointer of known type on the way, a multiple of `alignment` by that type
+    """
 
-    def __init__(self, memory: Memory, offset: Poly, steps: tuple[tuple[Poly, int], ...] = ()) -> None:
+    __slots__ = ("alignment", "anchor", "memory", "offset", "steps")
+
+    def __init__(
+        self,
+        memory: Memory,
+        offset: Poly,
+        steps: tuple[tuple[Poly, int], ...] = (),
+        anchor: Poly = ZERO,
+        alignment: int = 1,
+    ) -> None:
         self.memory = memory
         self.offset = offset
         self.steps = steps
+        self.anchor = anchor
+        self.alignment = alignment
 
     @property
     def scope(self) -> Scope:
@@ -77,7 +96,12 @@ Key = ir.Symbol | tuple[ir.Symbol, int | None]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RawAccess:
-    """A recorded access: what the lanes address, under which conditions, in which loops, how often."""
+    """A recorded access: what the lanes address, under which conditions, how often.
+
+    size     bytes per lane of the instruction, `asked` those of the source expression
+    segment  accesses of one segment can be joined: nothing that may alias stands between them
+    counted  the weight is exact, not a guess about a loop of unknown length
+    """
 
     path: str
     start: int
@@ -85,9 +109,11 @@ class RawAccess:
     op: str
     pointer: Pointer
     size: int
+    asked: int
     conditions: tuple[Poly, ...]
     weight: float
     counted: bool
+    segment: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)

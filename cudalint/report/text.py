@@ -97,19 +97,11 @@ def _evidence(item: Evidence, result: Result) -> str:
 
 def cost_text(cost: Cost, kernel: str | None) -> str:
     """ "about 31 % of turn16's time (20-45 %), shared-memory pipe"."""
-    if cost.high < 0.005:
-        return f"under 1 % of {_owner(kernel)} time, {cost.resource}"
-    low, high = _percent(cost.low), _percent(cost.high)
-    spread = f" ({low}-{high} %)" if low != high else ""
-    return f"about {_percent(cost.share)} % of {_owner(kernel)} time{spread}, {cost.resource}"
-
-
-def _owner(kernel: str | None) -> str:
-    return f"{kernel}'s" if kernel else "the kernel's"
-
-
-def _percent(share: float) -> str:
-    return str(round(100 * share))
+    owner = f"{kernel}'s" if kernel else "the kernel's"
+    share, low, high = (round(100 * value) for value in (cost.share, cost.low, cost.high))
+    amount = f"about {share} %" if share else "under 1 %"
+    spread = "" if low == high else f" ({low}-{high} %)" if share else f" (up to {high} %)"
+    return f"{amount} of {owner} time{spread}, {cost.resource}"
 
 
 def fact_text(name: str, value: Fact) -> str:

@@ -91,7 +91,12 @@ _INTEGER: dict[str, Callable[[int, int], int]] = {
     "|": operator.or_,
     "^": operator.xor,
 }
-_FLOATING: dict[str, Callable[[float, float], float]] = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
+_FLOATING: dict[str, Callable[[float, float], float]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+}
 
 
 def binary(symbol: str, left: Typed, right: Typed) -> Typed | None:

@@ -57,8 +57,12 @@ _SIZED = {"__int128": (INT128, UINT128), "__int64": (INT64, UINT64), "__int32": 
 
 def _structure(name: str, element: Type, fields: str, align: int) -> Type:
     size = element.size or 0
-    laid = tuple(Field(letter, position * size, element) for position, letter in enumerate(fields))
-    return Type("struct", size * len(fields), align, name, fields=laid)
+    return Type("struct", size * len(fields), align, name, fields=tuple(_members(element, *fields)))
+
+
+def _members(element: Type, *names: str) -> list[Field]:
+    size = element.size or 0
+    return [Field(name, position * size, element) for position, name in enumerate(names)]
 
 
 def _vectors() -> dict[str, Type]:
@@ -114,6 +118,9 @@ _HANDLES = (
     "CUdeviceptr",
     "CUtexObject",
     "CUsurfObject",
+    "cudaGraphConditionalHandle",
+    "cudaDeviceptr",
+    "cudaMipmappedArray_t",
 )
 
 BUILTIN: dict[str, Type] = {
@@ -209,6 +216,16 @@ BUILTIN: dict[str, Type] = {
     "curandState_t": Type("struct", 48, 8, "curandState"),
     "curandStateXORWOW_t": Type("struct", 48, 8, "curandState"),
     "curandStatePhilox4_32_10_t": Type("struct", 64, 16, "curandStatePhilox4_32_10_t"),
+    "CUtensorMap": Type("struct", 128, 128, "CUtensorMap"),
+    "cudaExtent": Type("struct", 24, 8, "cudaExtent", fields=tuple(_members(ULONG, "width", "height", "depth"))),
+    "cudaPos": Type("struct", 24, 8, "cudaPos", fields=tuple(_members(ULONG, "x", "y", "z"))),
+    "cuComplex": VECTORS["float2"],
+    "cuFloatComplex": VECTORS["float2"],
+    "cufftComplex": VECTORS["float2"],
+    "cufftReal": FLOAT,
+    "cuDoubleComplex": VECTORS["double2"],
+    "cufftDoubleComplex": VECTORS["double2"],
+    "cufftDoubleReal": DOUBLE,
     **{name: Type("uint", 8, 8, name) for name in _HANDLES},
     **VECTORS,
 }

@@ -4,12 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Protocol
-
-
-class _Lookup(Protocol):
-    def __call__(self, name: str, /) -> object | None: ...
-
 
 _DEFINED = re.compile(r"\bdefined\s*(?:\(\s*([A-Za-z_]\w*)\s*\)|([A-Za-z_]\w*))")
 _TOKEN = re.compile(
@@ -52,12 +46,12 @@ class _Invalid(Exception):
 
 def evaluate_condition(
     text: str,
-    lookup: _Lookup,
-    expand: Callable[[str, Callable[[str], object | None]], str | None],
+    lookup: Callable[[str], object | None],
+    expand: Callable[[str], str | None],
 ) -> bool | None:
     """Whether `#if text` holds; None where that depends on something unknown (`__has_include`, malformed text).
 
-    `lookup` gives a macro by name, `expand` a text with macros expanded.  Identifiers that are no macros are 0.
+    `lookup` gives a macro by name, `expand` a text with macros expanded (None: too much).  Identifiers that are no macros are 0.
     A division by zero makes the condition false.
     """
 
@@ -66,7 +60,7 @@ def evaluate_condition(
         return "1" if name.startswith("__has_") or lookup(name) is not None else "0"
 
     plain = _DEFINED.sub(replace, text)
-    expanded = expand(plain, lookup)  # type: ignore[arg-type]
+    expanded = expand(plain)
     if expanded is None:
         return None
     expanded = _DEFINED.sub(replace, expanded)

@@ -7,11 +7,12 @@ value.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from cudalint.semantics import arithmetic, deduction, interpret, literals, records, traits, resolve
+from cudalint.semantics import arithmetic, deduction, interpret, literals, records, resolve, traits
 from cudalint.semantics.builtin_types import ULONG
 from cudalint.semantics.ir import FunctionRef, Lambda
 from cudalint.semantics.literals import Typed
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from cudalint.semantics.scope import Scope
 
 _MAX_CHAIN = 4000
+_CALL = re.compile(rb"\b(?!sizeof\b|alignof\b)[A-Za-z_]\w*\s*[(<]")
 
 
 def evaluate(node: Node, scope: Scope) -> int | float | None:
@@ -104,15 +106,24 @@ def _qualified_name(name: str, scope: Scope) -> Typed | None:
 # -------------------------------------------------------------------- declarations
 
 
+def has_constant(variable: GlobalVar) -> bool:
+    """Whether the initialiser of a variable is its value for good; `__constant__` memory can be written by the host."""
+    if variable.init is None or not variable.is_const:
+        return False
+    return variable.is_constexpr or variable.space in ("", "global")
+
+
 def variable_value(variable: GlobalVar, bindings: dict[str, object] | None = None) -> Typed | None:
     """The value of a `const` or `constexpr` variable; `bindings` are the arguments of a variable template."""
-    if not variable.is_const or variable.init is None or variable.space in ("constant", "shared", "managed"):
+    if not has_constant(variable):
         return None
     key = (variable, tuple(bindings.items()) if bindings else ())
     return remembered(variable.unit.program.values, key, variable, lambda: _variable_value(variable, bindings))
 
 
-def remembered(table: dict[object, Typed | None], key: object, symbol: GlobalVar | EnumDef, compute: Callable[[], Typed | None]) -> Typed | None:
+def remembered(
+    table: dict[object, Typed | None], key: object, symbol: GlobalVar | EnumDef, compute: Callable[[], Typed | None]
+) -> Typed | None:
     """`compute()`, once; while it runs the value is unknown, which ends circular definitions."""
     if key in table:
         return table[key]
@@ -228,11 +239,11 @@ def _macro_call(macro: Macro, arguments: Node, scope: Scope) -> Typed | None:
 # ----------------------------------------------------------------------- expressions
 
 
-def _number(node: Node, scope: Scope) -> Typed | None:
+def _number(node: Node, _: Scope) -> Typed | None:
     return literals.number(text_of(node))
 
 
-def _character(node: Node, scope: Scope) -> Typed | None:
+def _character(node: Node, _: Scope) -> Typed | None:
     return literals.character(text_of(node))
 
 
@@ -308,7 +319,14 @@ def _conditional(node: Node, scope: Scope) -> Typed | None:
     if value is None:
         return None
     taken = node.child_by_field_name(k.F_CONSEQUENCE if value[0] else k.F_ALTERNATIVE)
-    return evaluate_typed(taken, scope) if taken is not None else None
+    found = evaluate_typed(taken, scope) if taken is not None else None
+    other = node.child_by_field_name(k.F_ALTERNATIVE if value[0] else k.F_CONSEQUENCE)
+    if found is None or other is None or _CALL.search(other.text or b"") is not None:
+        # the arm that is not taken may be an endless recursion
+        return found
+    kind = arithmetic.common_type(found[1], resolve.expression_type(other, scope))
+    converted = arithmetic.convert(found[0], kind) if kind.kind != "unknown" else None
+    return found if converted is None else (converted, kind)
 
 
 def _comma(node: Node, scope: Scope) -> Typed | None:
@@ -403,7 +421,7 @@ def _subscript(node: Node, scope: Scope) -> Typed | None:
         indices.append(index.named_children[0])
         current = current.child_by_field_name(k.F_ARGUMENT)
     variable = _array_variable(current, scope) if current is not None else None
-    if variable is None or variable.init is None or not variable.is_const or variable.space not in ("", "global"):
+    if variable is None or variable.init is None or not has_constant(variable):
         return None
     element: Node = variable.init
     for index in reversed(indices):
@@ -415,6 +433,31 @@ def _subscript(node: Node, scope: Scope) -> Typed | None:
     if element.type == k.INITIALIZER_LIST:
         return None
     return evaluate_typed(element, resolve.scope_of_variable(variable, None))
+
+
+def _field(node: Node, scope: Scope) -> Typed | None:
+    """A member of a constant object: `constexpr uint2 tile = {64, 32};` … `tile.x`."""
+    operand, field = node.child_by_field_name(k.F_ARGUMENT), node.child_by_field_name(k.F_FIELD)
+    variable = _array_variable(operand, scope) if operand is not None else None
+    if field is None or variable is None or variable.init is None or not has_constant(variable):
+        return None
+    place = resolve.scope_of_variable(variable, None)
+    kind = resolve.variable_type(variable, place)
+    if kind.kind == "unknown" or (kind.record is not None and records.constructors(kind)):
+        return None
+    name = text_of(field)
+    position = next((index for index, member in enumerate(kind.fields) if member.name == name), None)
+    if position is None:
+        return records.member_value(kind, name)
+    init = variable.init.child_by_field_name(k.F_VALUE) if variable.init.type == k.COMPOUND_LITERAL_EXPRESSION else variable.init
+    if init is None or init.type != k.INITIALIZER_LIST:
+        return None
+    parts = [child for child in init.named_children if child.type != k.COMMENT]
+    if any(part.type == k.INITIALIZER_PAIR for part in parts):
+        return None
+    if position >= len(parts):
+        return 0, kind.fields[position].type
+    return initial_value(parts[position], kind.fields[position].type, place)
 
 
 def _array_variable(node: Node, scope: Scope) -> GlobalVar | None:
@@ -604,6 +647,7 @@ _HANDLERS: dict[str, Callable[[Node, Scope], Typed | None]] = {
     k.ALIGNOF_EXPRESSION: _alignof,
     k.OFFSETOF_EXPRESSION: _offsetof,
     k.SUBSCRIPT_EXPRESSION: _subscript,
+    k.FIELD_EXPRESSION: _field,
     k.COMPOUND_LITERAL_EXPRESSION: _compound_literal,
     k.CALL_EXPRESSION: _call,
     k.ASSIGNMENT_EXPRESSION: _assignment,

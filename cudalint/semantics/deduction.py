@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from cudalint.semantics import constants, records, scope as scopes, resolve
+from cudalint.semantics import constants, records, resolve
+from cudalint.semantics import scope as scopes
 from cudalint.semantics.ir import FunctionRef, Lambda
 from cudalint.semantics.symbols import FunctionDef, GlobalVar, TemplateParam, inner_declarator, plain_name, text_of
 from cudalint.semantics.types import Type, pointer_to
@@ -54,8 +56,8 @@ class _Matcher:
             return 0
         return _CONTRADICTION
 
-    def declared(self, base: Node, declarator: Node | None, value: Argument) -> int:
-        """A parameter `base declarator` against an argument."""
+    def declared(self, base: Node, declarator: Node | None, value: Argument, *, decays: bool = True) -> int:
+        """A parameter `base declarator` against an argument, or with `decays` false a type against a type."""
         wrappers: list[Node] = []
         node = declarator
         for _ in range(_MAX_WRAPPERS):
@@ -63,13 +65,15 @@ class _Matcher:
                 break
             wrappers.append(node)
             node = inner_declarator(node) or next((child for child in node.named_children if child.type in _WRAPPING), None)
-        shapes = [node for node in reversed(wrappers) if node.type in _POINTERS or node.type in _ARRAYS or node.type in _REFERENCES]
+        shapes = [
+            node for node in reversed(wrappers) if node.type in _POINTERS or node.type in _ARRAYS or node.type in _REFERENCES
+        ]
         if any(node.type in (k.FUNCTION_DECLARATOR, k.ABSTRACT_FUNCTION_DECLARATOR) for node in wrappers):
             return 0
         if not isinstance(value, Type):
             return self.callable(base, shapes, value)
         reference = any(node.type in _REFERENCES for node in shapes)
-        if not reference and value.kind == "array" and value.element is not None:
+        if decays and not reference and value.kind == "array" and value.element is not None:
             value = pointer_to(value.element)
         score = 0
         for node in shapes:
@@ -108,7 +112,8 @@ class _Matcher:
         kind = node.type
         if kind == k.TYPE_DESCRIPTOR:
             base = node.child_by_field_name(k.F_TYPE)
-            return self.declared(base, node.child_by_field_name(k.F_DECLARATOR), value) if base is not None else 0
+            inner = node.child_by_field_name(k.F_DECLARATOR)
+            return self.declared(base, inner, value, decays=False) if base is not None else 0
         if kind in _SIMPLE and text_of(node) in self.names:
             return self.bind(text_of(node), value)
         if kind in _TEMPLATES:
@@ -147,7 +152,9 @@ class _Matcher:
         score = 0
         for position, pattern in enumerate(patterns):
             if pattern.type == k.PARAMETER_PACK_EXPANSION:
-                inner = pattern.child_by_field_name(k.F_PATTERN) or (pattern.named_children[0] if pattern.named_children else None)
+                inner = pattern.child_by_field_name(k.F_PATTERN) or (
+                    pattern.named_children[0] if pattern.named_children else None
+                )
                 rest = tuple(values[position:])
                 if inner is not None and text_of(inner) in self.names and None not in rest:
                     return score + self.bind(text_of(inner), rest)
@@ -167,12 +174,19 @@ class _Matcher:
         if value is None:
             return _CONTRADICTION
         if isinstance(value, Type):
-            return self.exact(pattern, value)
+            return self.subscripted(pattern, value) if pattern.type == k.SUBSCRIPT_EXPRESSION else self.exact(pattern, value)
         if isinstance(value, (int, float)):
             known = constants.evaluate(inner, self.scope)
             return _EXACT if known == value else _CONTRADICTION
         known_argument = resolve.template_argument(pattern, self.scope)
         return _EXACT if known_argument == value else _CONTRADICTION
+
+    def subscripted(self, pattern: Node, value: Type) -> int:
+        """`T[N]`, which the grammar takes for an element of an array."""
+        base, index = pattern.child_by_field_name(k.F_ARGUMENT), pattern.child_by_field_name(k.F_INDICES)
+        if value.kind != "array" or base is None or index is None or index.named_child_count != 1:
+            return _CONTRADICTION
+        return _CONVERTIBLE + self.argument(base, value.element) + self.argument(index.named_children[0], value.count)
 
     def exact(self, pattern: Node, value: Type) -> int:
         """A type argument pattern: no conversions."""
@@ -188,18 +202,18 @@ class _Matcher:
             return _CONTRADICTION
         if declarator is not None and declarator.type in _ARRAYS and value.kind != "array":
             return _CONTRADICTION
-        score = self.declared(base, declarator, value)
+        score = self.declared(base, declarator, value, decays=False)
         return score if score >= _EXACT or self._has_names(pattern) else _CONTRADICTION
 
     def _has_names(self, node: Node) -> bool:
-        words = set(text_of(node).replace("<", " ").replace(">", " ").replace(",", " ").replace("*", " ").replace("&", " ").split())
-        return any(name in words for name in self.names)
+        return not self.names.keys().isdisjoint(_WORD.findall(text_of(node)))
+
+
+_WORD = re.compile(r"\w+")
 
 
 def _same_record(left: object, right: object) -> bool:
-    return (
-        isinstance(left, Type) and isinstance(right, Type) and left.record is not None and left.record is right.record
-    )
+    return isinstance(left, Type) and isinstance(right, Type) and left.record is not None and left.record is right.record
 
 
 def _fit(wanted: Type, given: Type, behind: bool) -> int:
@@ -323,7 +337,9 @@ def _is_disabled(param: TemplateParam, place: Scope) -> bool:
     if node is None or node.type not in _TEMPLATES or plain_name(node) != "enable_if_t":
         return False
     arguments = node.child_by_field_name(k.F_ARGUMENTS)
-    first = next((child for child in arguments.named_children if child.type != k.COMMENT), None) if arguments is not None else None
+    first = (
+        next((child for child in arguments.named_children if child.type != k.COMMENT), None) if arguments is not None else None
+    )
     return first is not None and constants.evaluate(first, place) == 0
 
 
@@ -495,4 +511,3 @@ def select_variable(
         return None, None
     place = scopes.Scope(primary.unit, namespace=primary.namespace, offset=primary.node.end_byte)
     return primary, records.bind_params(primary.template, arguments, place)
-

@@ -13,21 +13,24 @@ _SPECIFIER = (
     rb"|[A-Z][A-Z0-9_]*(?:DEVICE|INLINE|GLOBAL|KERNEL|HOST)[A-Z0-9_]*)\b"
 )
 _FUNCTION = re.compile(
-    rb"^[ \t]*(?!return\b|else\b|case\b|goto\b|throw\b|delete\b|using\b|typedef\b|new\b)[A-Za-z_][\w:<>, \t*&]*?[ \t*&>](~?\w+)[ \t]*\(",
+    rb"^[ \t]*(?!(?:return|else|case|goto|throw|delete|using|typedef|new)\b)[A-Za-z_][\w:<>, \t*&]*?[ \t*&>](~?\w+)[ \t]*\(",
     re.MULTILINE,
 )
-_SPECIFIED = re.compile(_SPECIFIER + rb"[^;(){}=#\"]{0,300}?\b(\w+)\s*(?:<[^;(){}=#\"]{0,80}>\s*)?(?:\(|\[[^;{}]{0,200}?\]\s*)?[=;{(\[]")
+_SPECIFIED = re.compile(
+    _SPECIFIER + rb"[^;(){}=#\"]{0,300}?\b(\w+)\s*(?:<[^;(){}=#\"]{0,80}>\s*)?(?:\(|\[[^;{}]{0,200}?\]\s*)?[=;{(\[]"
+)
 _BOUNDED = re.compile(rb"__launch_bounds__\s*\([^;{}]{0,200}?\)[^;(){}=#\"]{0,200}?\b(\w+)\s*(?:<[^;(){}=#\"]{0,80}>\s*)?\(")
 _OPERATOR = re.compile(rb"\boperator\s*([^\w\s][^\w\s]{0,2}?|\(\s*\)|\w+)\s*\(")
-_TYPE = re.compile(
-    rb"\b(?:struct|class|union|enum(?:\s+(?:class|struct))?)\b(?:\s*(?:__align__|alignas|__attribute__)\s*\([^;{}]{0,60}?\)+)?"
-    rb"\s+(?:[A-Z_]+\s+)?(\w+)\s*(?:<[^;{}]{0,200}>\s*)?(?:final\s*)?(?::[^;{}:][^;{}]{0,400})?\{"
-)
+_TYPE = re.compile(rb"\b(?:struct|class|union|enum)\b[^;{}]{1,600}?\{")
+_TYPE_HEAD = re.compile(rb".*\b(?:struct|class|union|enum)\b", re.DOTALL)
+_TYPE_NOISE = re.compile(rb"\([^()]*\)|<[^<>]*>|\[\[.*?\]\]|(?<!:):(?!:).*|\bfinal\b", re.DOTALL)
 _USING = re.compile(rb"\busing\s+(\w+)\s*=")
-_TYPEDEF = re.compile(rb"\btypedef\b[^;{}]{0,300}?\b(\w+)\s*(?:\[[^;]{0,40}\]\s*)*;|\}\s*(?:__align__\s*\(\s*\d+\s*\)\s*)?\*?(\w+)\s*(?:,\s*\*?\w+\s*)?;")
+_TYPEDEF = re.compile(
+    rb"\btypedef\b[^;{}]{0,300}?\b(\w+)\s*(?:\[[^;]{0,40}\]\s*)*;|\}\s*(?:__align__\s*\(\s*\d+\s*\)\s*)?\*?(\w+)\s*(?:,\s*\*?\w+\s*)?;"
+)
 _ENUM = re.compile(rb"\benum\b[^;{}()]{0,120}\{([^}]*)\}")
 _ENUMERATOR = re.compile(rb"(?:^|,)\s*(?:(?://[^\n]*\n|/\*.*?\*/)\s*)*([A-Za-z_]\w*)", re.DOTALL)
-_PATTERNS = (_FUNCTION, _SPECIFIED, _BOUNDED, _TYPE, _USING)
+_PATTERNS = (_FUNCTION, _SPECIFIED, _BOUNDED, _USING)
 
 
 def defined_names(data: bytes) -> frozenset[bytes]:
@@ -35,6 +38,8 @@ def defined_names(data: bytes) -> frozenset[bytes]:
     names: set[bytes] = set()
     for pattern in _PATTERNS:
         names.update(pattern.findall(data))
+    for head in _TYPE.findall(data):
+        names.update(_type_name(head))
     if b"typedef" in data:
         for first, second in _TYPEDEF.findall(data):
             names.add(first or second)
@@ -44,6 +49,17 @@ def defined_names(data: bytes) -> frozenset[bytes]:
     if b"operator" in data:
         names.update(b"operator" + re.sub(rb"\s+", b"", symbol) for symbol in _OPERATOR.findall(data))
     return frozenset(names)
+
+
+def _type_name(head: bytes) -> list[bytes]:
+    """The name in the head of a class or enumeration: the last word before its bases, without attributes and arguments."""
+    text = _TYPE_HEAD.sub(b"", head)
+    for _ in range(8):
+        shorter = _TYPE_NOISE.sub(b" ", text)
+        if shorter == text:
+            break
+        text = shorter
+    return _WORD.findall(text)[-1:]
 
 
 _LAUNCH = re.compile(

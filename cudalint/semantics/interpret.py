@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cudalint.semantics import arithmetic, constants, scope as scopes, resolve
+from cudalint.semantics import arithmetic, constants, resolve
+from cudalint.semantics import scope as scopes
 from cudalint.semantics.ir import FunctionRef
 from cudalint.semantics.literals import Typed
 from cudalint.semantics.symbols import FunctionDef, active_children, text_of
-from cudalint.semantics.types import INT, Type
+from cudalint.semantics.types import INT, UNKNOWN, Type
 from cudalint.syntax import kinds as k
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ def _statement(node: Node, frame: Scope) -> None:
 
 def _value(node: Node, frame: Scope) -> Typed | None:
     if node.type == k.INITIALIZER_LIST:
-        return constants.initial_value(node, resolve.UNKNOWN, frame)
+        return constants.initial_value(node, UNKNOWN, frame)
     return constants.evaluate_typed(node, frame)
 
 
@@ -141,8 +142,15 @@ def _condition(node: Node | None, frame: Scope) -> bool:
 
 def _expression_statement(node: Node, frame: Scope) -> None:
     for child in node.named_children:
-        if child.type not in (k.COMMENT, k.STRING_LITERAL) and constants.evaluate_typed(child, frame) is None:
+        if child.type in (k.COMMENT, k.STRING_LITERAL) or _is_assertion(child):
+            continue
+        if constants.evaluate_typed(child, frame) is None:
             raise _Unsupported
+
+
+def _is_assertion(node: Node) -> bool:
+    function = node.child_by_field_name(k.F_FUNCTION) if node.type == k.CALL_EXPRESSION else None
+    return function is not None and b"assert" in (function.text or b"").lower()
 
 
 def _declaration(node: Node, frame: Scope) -> None:

@@ -1,43 +1,53 @@
 """How kernels are launched: every launch that can mean a kernel, with its instantiation, block, grid and shared memory.
 
-`launches_of` finds launches in the kernel's file, in the files that include it
-and, if the kernel's name is unique there, in the whole project, and follows
-what they are made of through host code (see `hostvalues`).  What only the run
-knows stays None.
+A launch counts if it can mean the kernel: it stands in the kernel's file, in a file that
+includes it, or anywhere in the project if the kernel's name is unique there.
+What host code does to the numbers is worked out by `hostwalk`; what only the run knows stays None.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from cudalint.semantics.constants import evaluate
-from cudalint.semantics.hostcode import LOOPS, Code, arguments_of, callee_name
-from cudalint.semantics.hostindex import HostIndex
-from cudalint.semantics.hostvalues import Aggregate, Callee, Context, Evaluator, HostValue, as_dim3
-from cudalint.semantics.ir import FunctionRef
+from cudalint.semantics.hostwalk import (
+    UNKNOWN,
+    Dim,
+    HostWalk,
+    KernelName,
+    Value,
+    World,
+    arguments_of,
+    enclosing,
+    template_arguments,
+)
+from cudalint.semantics.preprocess import expand, macro_arguments
+from cudalint.semantics.records import default_argument
 from cudalint.semantics.scope import scope_of
-from cudalint.semantics.typing import bind, resolve_call, resolve_type
-from cudalint.semantics.worlds import Infeasible, World, explore
+from cudalint.semantics.symbols import FunctionDef, text_of
+from cudalint.semantics.types import Type
+from cudalint.semantics.typing import (
+    bind,
+    declarations,
+    expression_type,
+    parameters,
+    resolve_call,
+    resolve_template_arguments,
+)
 from cudalint.syntax import kinds as k
+from cudalint.syntax.tree import parse_fragment
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
     from cudalint.semantics.program import Program, Unit
-    from cudalint.semantics.symbols import FunctionDef
+    from cudalint.semantics.scope import Scope
 
 MAX_LAUNCHES = 16
-"""Launches reported for one kernel."""
-
-MAX_WORLDS = 96
-"""Combinations of branches, callers and loop iterations that are tried for one launch expression."""
-
-MAX_GRIDS = 4
-"""Combinations that are tried for the grid of one launch."""
+MAX_MACRO_USES = 24
 
 Extent = tuple["int | None", "int | None", "int | None"]
 Bindings = tuple[tuple[str, object], ...]
@@ -51,7 +61,6 @@ class Launch:
     block, grid   threads and blocks in x, y, z, each None where unknown; None if nothing is known
     dynamic_smem  bytes, 0 where the launch gives none, None where unknown
     path          absolute path; `start` and `end` are byte offsets of the launch expression (of the macro's use) in it
-    assumed       what the block rests on if not on the launch
     stream        whether the launch names a stream
     in_loop       whether it stands in a loop of its function
     """
@@ -64,7 +73,6 @@ class Launch:
     path: str
     start: int
     end: int
-    assumed: str = ""
     stream: bool = False
     in_loop: bool = False
 
@@ -74,13 +82,17 @@ class Launch:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Site:
-    """A launch expression; `config` is the launch configuration of the cudaLaunchKernelEx family."""
+    """A launch expression.
 
-    code: Code
-    node: Node
-    function: FunctionDef | None
+    anchor     what stands in the file: the launch itself, or the use of the macro that holds it
+    kernel     what is launched; `args` its arguments, None where the launch hides them
+    config     the launch configuration of the cudaLaunchKernelEx family
+    """
+
+    unit: Unit
+    anchor: Node
     kernel: Node
-    arguments: tuple[Node, ...] | None
+    args: tuple[Node, ...] | None
     grid: Node | None = None
     block: Node | None = None
     smem: Node | None = None
@@ -90,103 +102,127 @@ class Site:
     @property
     def name(self) -> str:
         """The unqualified name that is launched."""
-        return callee_name(self.kernel, self.code)
+        return _callee_name(self.kernel)
+
+    @property
+    def parts(self) -> list[Node]:
+        """Everything whose value matters."""
+        return [n for n in (self.kernel, self.grid, self.block, self.smem, self.config) if n is not None]
 
 
-_API = re.compile(r"\b(?:cudaLaunchKernel|cudaLaunchCooperativeKernel|cudaLaunchKernelExC?)\b")
-_LAUNCH = re.compile(r"<<<|" + _API.pattern)
-_LAUNCH_BYTES = re.compile(_LAUNCH.pattern.encode())
-_BINDING_MACRO = re.compile(r"\b(?:constexpr|const|using|typedef|switch|template|auto)\b")
+_API = rb"cudaLaunchKernelExC|cudaLaunchKernelEx|cudaLaunchKernel|cudaLaunchCooperativeKernel"
+_LAUNCH = re.compile(rb"<<<|\b(?:" + _API + rb")\b")
+_LOOPS = (k.FOR_STATEMENT, k.WHILE_STATEMENT, k.DO_STATEMENT, k.FOR_RANGE_LOOP)
+_NAMES = (k.IDENTIFIER, k.TEMPLATE_FUNCTION, k.QUALIFIED_IDENTIFIER, k.FIELD_EXPRESSION)
 
 
-class _Sites:
-    """The launch expressions of files, found once."""
+def sites_of(unit: Unit) -> list[Site]:
+    """The launch expressions of a file, in order; one in the body of a macro stands where the macro is used."""
+    if not _LAUNCH.search(unit.source.data):
+        return []
+    found = []
+    macros: dict[str, None] = {}
+    for match in _LAUNCH.finditer(unit.text):
+        if not unit.is_active(match.start()):
+            continue
+        node = unit.root.descendant_for_byte_range(match.start(), match.end())
+        around = node
+        while around is not None and around.type not in (k.PREPROC_FUNCTION_DEF, k.PREPROC_DEF, k.COMPOUND_STATEMENT):
+            around = around.parent
+        if around is not None and around.type != k.COMPOUND_STATEMENT:
+            name = around.child_by_field_name(k.F_NAME)
+            if name is not None:
+                macros[text_of(name)] = None
+            continue
+        site = _site(unit, node, match.group(), None)
+        if site is not None:
+            found.append(site)
+    for macro in macros:
+        found.extend(_macro_sites(unit, macro))
+    return sorted(found, key=lambda s: s.anchor.start_byte)
 
-    def __init__(self, index: HostIndex) -> None:
-        self._index = index
-        self._known: dict[int, list[Site]] = {}
 
-    def of(self, unit: Unit) -> list[Site]:
-        """The launch expressions of a file, in order; those in the body of a macro once for every use."""
-        found = self._known.get(id(unit))
-        if found is None:
-            found = list(self._written(unit)) if _LAUNCH_BYTES.search(unit.source.data) else []
-            for code in self._index.expansions(unit, _LAUNCH):
-                found.extend(self._in(code, code.root))
-            found.sort(key=lambda site: (site.code.offset(site.node), site.code.serial))
-            self._known[id(unit)] = found
-        return found
-
-    def _written(self, unit: Unit) -> Iterator[Site]:
-        code = self._index.code(unit)
-        for site in self._in(code, code.root):
-            around = self._dispatched(site)
-            if around:
-                yield from around
-            else:
-                yield site
-
-    def _in(self, code: Code, region: Node) -> Iterator[Site]:
-        for match in _LAUNCH_BYTES.finditer(code.text, region.start_byte, region.end_byte):
-            node = region.descendant_for_byte_range(match.start(), match.end())
-            if node is None or (code.outer is None and not code.unit.is_active(match.start())):
-                continue
-            site = _chevrons(code, node) if match.group() == b"<<<" else _api_call(code, node)
+def _macro_sites(unit: Unit, name: str) -> Iterator[Site]:
+    """Launches that come out of a macro, at each of its uses."""
+    uses = re.finditer(rb"\b" + re.escape(name.encode()) + rb"\s*\(", unit.text)
+    for count, use in enumerate(uses):
+        if count > MAX_MACRO_USES:
+            return
+        node = unit.root.descendant_for_byte_range(use.start(), use.start() + len(name))
+        macro = unit.macro(name, use.start())
+        if node is None or macro is None or node.type not in _NAMES or not unit.is_active(use.start()):
+            continue
+        text = unit.source.data[use.end() - 1 : use.end() + 20_000].decode("utf-8", "replace")
+        parsed = macro_arguments(text, 0)
+        if parsed is None:
+            continue
+        body = expand(macro, parsed[0], lambda word, at=use.start(): unit.macro(word, at))  # type: ignore[misc]
+        if body is None:
+            continue
+        root, source, _ = parse_fragment(body.encode(), "statements")
+        call = node.parent if node.parent is not None and node.parent.type == k.CALL_EXPRESSION else node
+        for match in _LAUNCH.finditer(source):
+            inner = root.descendant_for_byte_range(match.start(), match.end())
+            site = _site(unit, inner, match.group(), call)
             if site is not None:
                 yield site
 
-    def _dispatched(self, site: Site) -> list[Site]:
-        """The launch inside the expansion of a macro that it is an argument of, if that macro gives names a meaning."""
-        code = site.code
-        node: Node | None = site.node
-        outermost: Node | None = None
-        while node is not None and (site.function is None or node.id != site.function.node.id):
-            if node.type == k.CALL_EXPRESSION and node.id != site.node.id:
-                callee = node.child_by_field_name(k.F_FUNCTION)
-                if callee is not None and callee.type == k.IDENTIFIER:
-                    macro = code.unit.macro(code.words(callee), node.start_byte)
-                    if macro is not None and macro.params is not None and _BINDING_MACRO.search(macro.body):
-                        outermost = node
-            node = code.parent(node)
-        if outermost is None:
-            return []
-        expansion = self._index.expansion(code, outermost, None, "statements")
-        return list(self._in(expansion, expansion.root)) if expansion is not None else []
 
-
-def _chevrons(code: Code, node: Node) -> Site | None:
-    syntax: Node | None = node
-    while syntax is not None and syntax.type != k.KERNEL_CALL_SYNTAX:
-        if syntax.type in (k.PREPROC_ARG, k.COMMENT, k.STRING_LITERAL):
+def _site(unit: Unit, node: Node | None, text: bytes, anchor: Node | None) -> Site | None:
+    if text == b"<<<":
+        while node is not None and node.type != k.KERNEL_CALL_SYNTAX:
+            if node.type in (k.COMMENT, k.STRING_LITERAL):
+                return None
+            node = node.parent
+        call = node.parent if node is not None else None
+        kernel = call.child_by_field_name(k.F_FUNCTION) if call is not None else None
+        if node is None or call is None or kernel is None:
             return None
-        syntax = syntax.parent
-    call = code.parent(syntax) if syntax is not None else None
-    if syntax is None or call is None or call.type != k.CALL_EXPRESSION:
-        return None
-    kernel = call.child_by_field_name(k.F_FUNCTION)
-    if kernel is None:
-        return None
-    parts: list[Node | None] = [child for child in syntax.named_children if child.type != k.COMMENT]
-    parts.extend([None] * (4 - len(parts)))
-    function = code.enclosing(call)
-    return Site(code, call, function, kernel, tuple(arguments_of(call)), parts[0], parts[1], parts[2], parts[3])
-
-
-def _api_call(code: Code, node: Node) -> Site | None:
-    callee = code.callee_around(node)
-    call = code.parent(callee)
+        parts: list[Node | None] = [n for n in node.named_children if n.type != k.COMMENT]
+        grid, block, smem, stream = (*parts, None, None, None, None)[:4]
+        return Site(unit, anchor or call, kernel, tuple(arguments_of(call)), grid, block, smem, stream)
+    call = node.parent if node is not None else None
+    while call is not None and call.type in (k.QUALIFIED_IDENTIFIER, k.TEMPLATE_FUNCTION):
+        call = call.parent
     if call is None or call.type != k.CALL_EXPRESSION:
         return None
-    target = call.child_by_field_name(k.F_FUNCTION)
-    arguments = arguments_of(call)
-    if target is None or target.id != callee.id or len(arguments) < 2:
+    args = arguments_of(call)
+    if len(args) < 2:
         return None
-    function = code.enclosing(call)
-    if code.words(node).startswith("cudaLaunchKernelEx"):
-        given = None if code.words(node).endswith("C") else tuple(arguments[2:])
-        return Site(code, call, function, arguments[1], given, config=arguments[0])
-    parts: list[Node | None] = [*arguments, None, None, None, None, None]
-    return Site(code, call, function, arguments[0], None, parts[1], parts[2], parts[4], parts[5])
+    if text.startswith(b"cudaLaunchKernelEx"):
+        given = None if text.endswith(b"C") else tuple(args[2:])
+        return Site(unit, anchor or call, _plain_kernel(args[1]), given, config=args[0])
+    grid, block, _, smem, stream = (*args[1:], None, None, None, None, None)[:5]
+    return Site(unit, anchor or call, _plain_kernel(args[0]), None, grid, block, smem, stream)
+
+
+def _plain_kernel(node: Node) -> Node:
+    """The kernel behind casts and `&`."""
+    while True:
+        inner = node.child_by_field_name(k.F_VALUE) if node.type == k.CAST_EXPRESSION else None
+        if node.type == k.POINTER_EXPRESSION:
+            inner = node.child_by_field_name(k.F_ARGUMENT)
+        elif node.type == k.PARENTHESIZED_EXPRESSION:
+            inner = next(iter(node.named_children), None)
+        elif node.type == k.CALL_EXPRESSION and template_arguments(node.child_by_field_name(k.F_FUNCTION)) is not None:
+            inner = next(iter(arguments_of(node)), None)  # reinterpret_cast<void*>(k)
+        if inner is None:
+            return node
+        node = inner
+
+
+def _callee_name(node: Node) -> str:
+    """The unqualified name of a callee."""
+    while True:
+        if node.type == k.FIELD_EXPRESSION:
+            inner = node.child_by_field_name(k.F_FIELD)
+        elif node.type in (k.QUALIFIED_IDENTIFIER, k.TEMPLATE_FUNCTION, k.TEMPLATE_METHOD, k.DEPENDENT_NAME):
+            inner = node.child_by_field_name(k.F_NAME) or next(iter(node.named_children), None)
+        else:
+            return text_of(node)
+        if inner is None:
+            return text_of(node)
+        node = inner
 
 
 # -------------------------------------------------------------------- resolution
@@ -197,290 +233,219 @@ class Launches:
 
     def __init__(self, program: Program) -> None:
         self._program = program
-        self._index = HostIndex(program)
-        self._sites = _Sites(self._index)
-        self._resolved: dict[int, tuple[Site, list[Launch]]] = {}
+        self._walk = HostWalk(program)
+        self._sites: dict[str, list[Site]] = {}
+        self._resolved: dict[Site, list[Launch]] = {}
 
     def of(self, kernel: FunctionDef) -> tuple[Launch, ...]:
-        """The launches that can mean `kernel`."""
-        everywhere = kernel in self._program.unique("functions", kernel.name)
+        """The launches that can mean `kernel`, own file first."""
         found: list[Launch] = []
-        seen: set[int] = set()
-        for unit in self._index.units_with(kernel.name, kernel.unit, everywhere):
+        for unit in self._units(kernel):
             for site in self._candidates(unit, kernel.name):
-                if id(site) not in seen:
-                    seen.add(id(site))
-                    found.extend(launch for launch in self.resolve(site) if launch.kernel is kernel)
+                found.extend(launch for launch in self.resolve(site) if launch.kernel is kernel)
         return _select(found)
 
-    def _candidates(self, unit: Unit, name: str) -> Iterator[Site]:
-        """The sites of a file that name the kernel, and those there or in what it includes that launch what they are given."""
-        for site in self._sites.of(unit):
-            if site.name == name or self._is_indirect(site):
-                yield site
-        for included in unit.closure[1:]:
-            for site in self._sites.of(included):
-                if self._is_indirect(site):
-                    yield site
+    def _units(self, kernel: FunctionDef) -> Iterator[Unit]:
+        paths = dict.fromkeys((kernel.path, *self._program.includers(kernel.path)))
+        if kernel in self._program.unique("functions", kernel.name):
+            paths.update(dict.fromkeys(self._program.launch_files(kernel.name)))
+        for path in paths:
+            unit = self._program.unit(path)
+            if unit is not None:
+                yield unit
 
-    def _is_indirect(self, site: Site) -> bool:
-        return not any(f.kind == "kernel" for f in self._index.functions(site.code.unit, site.name))
+    def sites(self, unit: Unit) -> list[Site]:
+        """The launch expressions of a file."""
+        found = self._sites.get(unit.path)
+        if found is None:
+            found = self._sites[unit.path] = sites_of(unit)
+        return found
+
+    def _candidates(self, unit: Unit, name: str) -> Iterator[Site]:
+        """Launches of the name, and launches of whatever a variable or parameter holds where the name is mentioned."""
+        word = re.compile(rb"\b" + re.escape(name.encode()) + rb"\b")
+        for site in self.sites(unit):
+            if site.name == name or not _is_kernel_name(site):
+                yield site
+        if not word.search(unit.source.data):
+            return
+        for included in unit.closure[1:]:
+            yield from (site for site in self.sites(included) if not _is_kernel_name(site))
 
     def resolve(self, site: Site) -> list[Launch]:
         """What a launch expression launches, and how."""
-        known = self._resolved.get(id(site))
-        if known is None:
-            found = explore(lambda world: self._launch(site, world), MAX_WORLDS)
-            known = self._resolved[id(site)] = (site, [launch for launch in found if launch is not None])
-        return known[1]
+        found = self._resolved.get(site)
+        if found is None:
+            self._resolved[site] = []
+            found = self._resolved[site] = list(self._launches(site))
+        return found
 
-    def _launch(self, site: Site, world: World) -> Launch | None:
-        evaluator = Evaluator(self._index, world)
-        context = self._enter(site, evaluator)
-        kernel = _kernel(site, evaluator, context)
-        if kernel is None:
-            raise Infeasible
-        definition, bindings = kernel
-        config = evaluator.value(site.config, context) if site.config is not None else None
-        block = _extent(site.block, config, "blockDim", evaluator, context)
-        smem = _bytes(site, config, evaluator, context)
-        if evaluator.reached(site.node, context) is False or not evaluator.consistent():
-            raise Infeasible
-        code = site.code
-        while code.outer is not None:
-            code = code.outer[1]
-        place = _outermost(site)
-        return Launch(
-            definition,
-            bindings,
-            block,
-            self._grid(site, world),
-            smem,
-            code.unit.path,
-            place.start_byte,
-            place.end_byte,
-            "",
-            site.stream is not None or _names_stream(config),
-            _in_loop(site),
-        )
+    def _launches(self, site: Site) -> Iterator[Launch]:
+        function = enclosing(site.unit, site.anchor.start_byte)
+        for world in self._walk.worlds_at(site.anchor, function, site.unit, site.parts):
+            if site.anchor.start_byte != site.kernel.start_byte:
+                world = World(world.scope, world.state, site.anchor.start_byte)
+            target = self._kernel(site, world, function)
+            if target is None:
+                continue
+            grids = self._extents(site.grid, "gridDim", site, world)
+            for block in self._extents(site.block, "blockDim", site, world):
+                yield Launch(
+                    target[0],
+                    target[1],
+                    block,
+                    grids[0] if len(grids) == 1 else None,
+                    self._bytes(site, world),
+                    site.unit.path,
+                    site.anchor.start_byte,
+                    site.anchor.end_byte,
+                    site.stream is not None or self._member(site, world, "stream") not in (UNKNOWN, 0),
+                    _in_loop(site.anchor),
+                )
 
-    def _enter(self, site: Site, evaluator: Evaluator) -> Context:
-        context = Context(site.code, evaluator.root(site.function, site.code.unit))
-        _constrain(site, evaluator, context)
-        return context
+    def _member(self, site: Site, world: World, name: str) -> Value:
+        """A member of the launch configuration."""
+        if site.config is None:
+            return UNKNOWN
+        holder = text_of(site.config).lstrip("&* ")
+        if f"{holder}.{name}" in world.state:
+            return world.state[f"{holder}.{name}"]
+        whole = world.state.get(holder)
+        return whole.get(name, UNKNOWN) if isinstance(whole, dict) else UNKNOWN
 
-    def _grid(self, site: Site, world: World) -> Extent | None:
-        def run(inner: World) -> Extent | None:
-            evaluator = Evaluator(self._index, inner)
-            context = self._enter(site, evaluator)
-            config = evaluator.value(site.config, context) if site.config is not None else None
-            return _extent(site.grid, config, "gridDim", evaluator, context)
+    def _extents(self, node: Node | None, member: str, site: Site, world: World) -> list[Extent | None]:
+        if node is None:
+            return [_extent(self._member(site, world, member))]
+        found = dict.fromkeys(_extent(value) for value, _ in self._walk.alternatives(node, world))
+        return list(found) or [None]
 
-        return _join(explore(run, MAX_GRIDS, world))
+    def _bytes(self, site: Site, world: World) -> int | None:
+        if site.config is not None:
+            value = self._member(site, world, "dynamicSmemBytes")
+            holder = text_of(site.config).lstrip("&* ")
+            if value is UNKNOWN and f"{holder}.dynamicSmemBytes" not in world.state:
+                return 0
+        elif site.smem is None:
+            return 0
+        else:
+            value = self._walk.value(site.smem, world)
+        return int(value) if isinstance(value, (int, float)) else None
 
-
-def _outermost(site: Site) -> Node:
-    node, code = site.node, site.code
-    while code.outer is not None:
-        node, code = code.outer
-    return node
-
-
-def _join(extents: Sequence[Extent | None]) -> Extent | None:
-    """What all alternatives agree on."""
-    if not extents or any(extent is None for extent in extents):
-        return None
-    columns = zip(*(extent for extent in extents if extent is not None), strict=True)
-    x, y, z = (column[0] if len(set(column)) == 1 else None for column in columns)
-    return None if x is None and y is None and z is None else (x, y, z)
-
-
-def _constrain(site: Site, evaluator: Evaluator, context: Context) -> None:
-    """Note what `case` labels and equality tests around a launch say about variables."""
-    code = site.code
-    node: Node = site.node
-    parent = code.parent(node)
-    while parent is not None:
-        if parent.type == k.CASE_STATEMENT:
-            _constrain_case(parent, evaluator, context.within(code))
-        elif parent.type == k.IF_STATEMENT:
-            consequence = parent.child_by_field_name(k.F_CONSEQUENCE)
-            condition = parent.child_by_field_name(k.F_CONDITION)
-            if consequence is not None and consequence.id == node.id and condition is not None:
-                _constrain_condition(condition, evaluator, context.within(code))
-        if site.function is not None and parent.id == site.function.node.id:
-            break
-        node, parent = parent, code.parent(parent)
-        if parent is None and code.outer is not None:
-            parent, code = code.outer
-
-
-def _constrain_case(case: Node, evaluator: Evaluator, context: Context) -> None:
-    code = context.code
-    body = code.parent(case)
-    statement = code.parent(body) if body is not None else None
-    if body is None or statement is None or statement.type != k.SWITCH_STATEMENT:
-        return
-    condition = statement.child_by_field_name(k.F_CONDITION)
-    name = _plain_name(condition)
-    if name is None:
-        return
-    labels = [case]
-    for previous in reversed([c for c in code.children(body) if c.start_byte < case.start_byte]):
-        if previous.type != k.CASE_STATEMENT or len(code.children(previous)) > 1:
-            break
-        labels.append(previous)
-    values = [label.child_by_field_name(k.F_VALUE) for label in labels]
-    if any(value is None for value in values):
-        return
-    chosen = values[evaluator.world.choose(("case", *context.tag(case)), len(values))]
-    value = evaluator.settled(chosen, context) if chosen is not None else None
-    if isinstance(value, int):
-        evaluator.constraints.setdefault((context.frame.key, code.words(name)), value)
-
-
-def _constrain_condition(condition: Node, evaluator: Evaluator, context: Context) -> None:
-    node = _plain(condition)
-    if node is None or node.type != k.BINARY_EXPRESSION:
-        return
-    operator = node.child_by_field_name(k.F_OPERATOR)
-    left, right = node.child_by_field_name(k.F_LEFT), node.child_by_field_name(k.F_RIGHT)
-    if operator is None or operator.type != "==" or left is None or right is None or left.type != k.IDENTIFIER:
-        return
-    value = evaluator.settled(right, context)
-    if isinstance(value, int):
-        evaluator.constraints.setdefault((context.frame.key, context.code.words(left)), value)
-
-
-def _plain(condition: Node | None) -> Node | None:
-    node = condition
-    while node is not None and node.type in (k.CONDITION_CLAUSE, k.PARENTHESIZED_EXPRESSION):
-        value = node.child_by_field_name(k.F_VALUE)
-        node = value if value is not None else next(iter(node.named_children), None)
-    return node
-
-
-def _plain_name(condition: Node | None) -> Node | None:
-    node = _plain(condition)
-    return node if node is not None and node.type == k.IDENTIFIER else None
-
-
-def _kernel(site: Site, evaluator: Evaluator, context: Context) -> tuple[FunctionDef, Bindings] | None:
-    """The kernel that is launched, with its template arguments."""
-    value = evaluator.value(site.kernel, context)
-    if isinstance(value, FunctionRef):
-        explicit = tuple(argument for _, argument in value.bindings)
-        candidates: list[FunctionDef] = [value.definition]  # type: ignore[list-item]
-    elif isinstance(value, Callee):
-        explicit = value.explicit
-        candidates = list(value.candidates)
-    else:
-        return None
-    kernels = [f for f in candidates if f.kind == "kernel"]
-    if site.arguments is not None:
-        count = len(site.arguments)
-        kernels = [f for f in kernels if evaluator.index.accepts(f, count)] or kernels
-    if not kernels:
-        return None
-    if len(kernels) == 1 and not kernels[0].template:
-        return kernels[0], ()
-    types = [evaluator.types.argument(node, context) for node in site.arguments] if site.arguments is not None else None
-    return _instantiation(kernels, explicit, types)
-
-
-def _instantiation(
-    kernels: Sequence[FunctionDef], explicit: Sequence[object], types: Sequence[object] | None
-) -> tuple[FunctionDef, Bindings]:
-    if types is not None:
-        found = resolve_call(kernels, explicit, types)  # type: ignore[arg-type]
+    def _kernel(self, site: Site, world: World, function: FunctionDef | None) -> tuple[FunctionDef, Bindings] | None:
+        """The kernel that is launched, with its template arguments."""
+        value = self._walk.value(site.kernel, world)
+        if not isinstance(value, KernelName):
+            named = [f for f in site.unit.find_functions(site.name) if f.kind == "kernel"]
+            if not named:
+                return None
+            listed = template_arguments(site.kernel)
+            explicit = resolve_template_arguments(listed, world.names(listed)) if listed is not None else ()
+            value = KernelName(tuple(named), explicit)
+        kernels = [f for f in value.candidates if f.kind == "kernel"]
+        if not kernels:
+            return None
+        if len(kernels) == 1 and not kernels[0].template:
+            return kernels[0], ()
+        types = self._types(site, world, function)
+        found = resolve_call(kernels, value.explicit, types) if types is not None else None  # type: ignore[arg-type]
         if found is not None:
-            return found.definition, _pairs(found.definition, dict(found.bindings))  # type: ignore[arg-type]
-    general = [f for f in kernels if f.specialises is None] or list(kernels)
-    kernel = general[0]
-    named = zip(kernel.template, explicit, strict=False)
-    bound = {param.name: value for param, value in named if value is not None and not param.pack}
-    _fill_defaults(kernel, bound)
-    return kernel, _pairs(kernel, bound)
+            return found.definition, _known(found.bindings)  # type: ignore[return-value]
+        kernel = next((f for f in kernels if f.specialises is None), kernels[0])
+        return kernel, _partly(kernel, value.explicit, types)
+
+    def _types(self, site: Site, world: World, function: FunctionDef | None) -> list[Type | None] | None:
+        """The types of the arguments, where declarations near the launch tell."""
+        if site.args is None:
+            return None
+        result: list[Type | None] = []
+        for node in site.args:
+            scope = world.names(node)
+            scope.variable_type = lambda name: _local_type(name, site.anchor, function, world.scope)
+            found = expression_type(node, scope)
+            result.append(None if found.kind == "unknown" else found)
+        return result
 
 
-def _fill_defaults(kernel: FunctionDef, bound: dict[str, object]) -> None:
+def _local_type(name: str, anchor: Node, function: FunctionDef | None, scope: Scope) -> Type | None:
+    """The type of a variable declared before the launch in its function."""
+    word = re.compile(rb"\b" + re.escape(name.encode()) + rb"\b")
+    block = anchor.parent
+    while block is not None:
+        if block.type == k.COMPOUND_STATEMENT:
+            for statement in block.named_children:
+                if statement.start_byte >= anchor.start_byte:
+                    break
+                if statement.type == k.DECLARATION and word.search(statement.text or b""):
+                    for declared in declarations(statement, scope):
+                        if declared.name == name:
+                            return declared.type
+        if function is not None and function.body is not None and block.id == function.body.id:
+            break
+        block = block.parent
+    if function is not None:
+        for param in parameters(function, scope):
+            if param.name == name:
+                return param.type
+    return None
+
+
+def _is_kernel_name(site: Site) -> bool:
+    return any(f.kind == "kernel" for f in site.unit.find_functions(site.name))
+
+
+def _known(pairs: Iterable[tuple[str, object]]) -> Bindings:
+    return tuple((name, value) for name, value in pairs if value is not None and getattr(value, "kind", "") != "unknown")
+
+
+def _partly(kernel: FunctionDef, explicit: Sequence[object], types: Sequence[Type | None] | None) -> Bindings:
+    """What is known of the template arguments when the call as a whole does not resolve."""
+    bound = dict(bind(kernel, explicit, types or [])) if types is not None and (bind(kernel, explicit, types) is not None) else {}  # type: ignore[arg-type]
+    for param, value in zip(kernel.template, explicit, strict=False):
+        if value is not None and not param.pack:
+            bound.setdefault(param.name, value)
     for param in kernel.template:
-        if param.name in bound or param.default is None:
-            continue
-        scope = scope_of(kernel, bound)  # type: ignore[arg-type]
-        value: object = resolve_type(param.default, scope) if param.kind == "type" else evaluate(param.default, scope)
-        if value is not None and getattr(value, "kind", "") != "unknown":
-            bound[param.name] = value
+        if param.name not in bound and param.default is not None:
+            value = default_argument(param, scope_of(kernel, bound))
+            if value is not None:
+                bound[param.name] = value
+    return _known(bound.items())
 
 
-def _pairs(kernel: FunctionDef, bound: dict[str, object]) -> Bindings:
-    known = {name: value for name, value in bound.items() if value is not None and getattr(value, "kind", "") != "unknown"}
-    own = [param.name for param in kernel.template if param.name in known]
-    others = [name for name in known if name not in own]
-    return tuple((name, known[name]) for name in (*others, *own))
+def _extent(value: Value) -> Extent | None:
+    if isinstance(value, (int, float)):
+        value = Dim(int(value))
+    if not isinstance(value, Dim):
+        return None
+    return None if value == (None, None, None) else (value.x, value.y, value.z)
 
 
-def _extent(node: Node | None, config: HostValue, member: str, evaluator: Evaluator, context: Context) -> Extent | None:
-    if node is not None:
-        return as_dim3(evaluator.value(node, context))
-    return as_dim3(config.get(member)) if isinstance(config, Aggregate) else None
-
-
-def _bytes(site: Site, config: HostValue, evaluator: Evaluator, context: Context) -> int | None:
-    if site.config is not None:
-        value = config.get("dynamicSmemBytes") if isinstance(config, Aggregate) else None
-    elif site.smem is None:
-        return 0
-    else:
-        value = evaluator.value(site.smem, context)
-    return int(value) if isinstance(value, (int, float)) else None
-
-
-def _names_stream(config: HostValue) -> bool:
-    return isinstance(config, Aggregate) and config.fields.get("stream", 0) != 0
-
-
-def _in_loop(site: Site) -> bool:
-    node, code = site.node, site.code
-    parent = code.parent(node)
-    while parent is not None:
-        if parent.type in LOOPS:
+def _in_loop(node: Node) -> bool:
+    current = node.parent
+    while current is not None and current.type != k.FUNCTION_DEFINITION:
+        if current.type in _LOOPS:
             return True
-        if site.function is not None and parent.id == site.function.node.id:
-            return False
-        parent = code.parent(parent)
-        if parent is None and code.outer is not None:
-            parent, code = code.outer
+        current = current.parent
     return False
 
 
-# --------------------------------------------------------------------- selection
-
-
 def _select(found: Iterable[Launch]) -> tuple[Launch, ...]:
-    """Distinct launches: those that know less than another of the same expression are left out, then those over the cap."""
-    launches: list[Launch] = []
-    for launch in found:
-        if launch not in launches:
-            launches.append(launch)
-    launches = [a for a in launches if not any(_supersedes(b, a) for b in launches)]
+    """Distinct launches; one that knows less than another of the same expression is left out."""
     distinct: dict[tuple[object, ...], Launch] = {}
-    for launch in launches:
+    for launch in found:
         distinct.setdefault((launch.bindings, launch.block, launch.dynamic_smem), launch)
-    return tuple(list(distinct.values())[:MAX_LAUNCHES])
+    launches = list(distinct.values())
+    kept = [a for a in launches if not any(_knows_more(b, a) for b in launches)]
+    return tuple(kept[:MAX_LAUNCHES])
 
 
-def _supersedes(better: Launch, worse: Launch) -> bool:
-    """Whether `better` is the same launch expression and instantiation with more known."""
-    if better is worse or (better.path, better.start, better.bindings) != (worse.path, worse.start, worse.bindings):
+def _knows_more(better: Launch, worse: Launch) -> bool:
+    if (better.path, better.start, better.bindings) != (worse.path, worse.start, worse.bindings):
         return False
-    if better.block == worse.block:
-        return worse.dynamic_smem is None and better.dynamic_smem is not None
     if better.block is None or None in better.block:
         return False
-    if worse.block is None:
-        return True
-    return None in worse.block and all(w is None or w == b for w, b in zip(worse.block, better.block, strict=True))
+    return worse.block is None or (
+        None in worse.block and all(w is None or w == b for w, b in zip(worse.block, better.block, strict=True))
+    )
 
 
 _PROGRAMS: WeakKeyDictionary[Program, Launches] = WeakKeyDictionary()

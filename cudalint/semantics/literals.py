@@ -21,7 +21,7 @@ _LONG_LONG = {LONG: INT64, ULONG: UINT64}
 
 
 def number(text: str) -> Typed | None:
-    """Value and type of a number literal (a sign in front is allowed); None for user-defined suffixes and what overflows 64 bits."""
+    """Value and type of a number literal, signed or not; None for user-defined suffixes and what overflows 64 bits."""
     text = text.strip().replace("'", "").replace("_", "")
     if text[:1] in ("-", "+"):
         found = number(text[1:])

@@ -13,7 +13,7 @@ from cudalint.semantics.lowering.cache import Cache
 from cudalint.semantics.lowering.context import Callee, Context, Variable, children_of, field, text_of
 from cudalint.semantics.lowering.lambdas import result_of
 from cudalint.semantics.types import INT, UNKNOWN, Type, pointer_to
-from cudalint.semantics.typing import Declared, member_field
+from cudalint.semantics.typing import Declared, member_field, resolve_type
 from cudalint.syntax import kinds
 
 if TYPE_CHECKING:
@@ -43,10 +43,21 @@ def _lower(cache: Cache, reference: ir.FunctionRef) -> ir.Function:
         cache.in_progress.add(reference)
         try:
             found = _passes(cache, reference)
+        except RecursionError:
+            found = _given_up(cache, reference)
         finally:
             cache.in_progress.discard(reference)
         cache.functions[reference] = found
     return found
+
+
+def _given_up(cache: Cache, reference: ir.FunctionRef) -> ir.Function:
+    """What is left of a function that the stack is too small for."""
+    definition = cast("FunctionDef", reference.definition)
+    body = ir.Block(definition.header_end, definition.end, ())
+    returns = cache.signature(reference).returns
+    place = definition.start, definition.end
+    return ir.Function(reference, definition.name, definition.path, (), body, returns, None, *place, has_errors=True)
 
 
 def _passes(cache: Cache, reference: ir.FunctionRef) -> ir.Function:
@@ -138,11 +149,19 @@ _PARAMETERS = frozenset((kinds.PARAMETER_DECLARATION, kinds.OPTIONAL_PARAMETER_D
 
 def _unbound(ctx: Context, definition: FunctionDef) -> None:
     """Template parameters that nothing fixes are unknown numbers, the same everywhere."""
-    for param in (*definition.owner_template, *definition.template):
-        if param.kind == "value" and param.name and not param.pack and ctx.scope.bound(param.name) is None:
-            start, end = param.node.start_byte, param.node.end_byte
-            symbol = ir.Symbol(param.name, INT, "register", ctx.path, start, end, parameter=True)
-            ctx.enter(param.name, Variable(symbol, INT))
+    owner = definition.owner
+    for param in (*definition.owner_template, *definition.template, *(owner.template if owner is not None else ())):
+        if param.pack or not param.name or ctx.scope.bound(param.name) is not None:
+            continue
+        if param.kind == "type":
+            ctx.unbound_types.add(param.name)
+        elif param.kind == "value":
+            spelled = field(param.node, kinds.F_TYPE)
+            type_ = resolve_type(spelled, ctx.scope) if spelled is not None else INT
+            if type_.is_integer or type_.kind == "unknown":
+                start, end = param.node.start_byte, param.node.end_byte
+                symbol = ir.Symbol(param.name, type_, "register", ctx.path, start, end, parameter=True)
+                ctx.enter(param.name, Variable(symbol, type_))
 
 
 def _initializers(ctx: Context, definition: FunctionDef, out: list[ir.Stmt]) -> None:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from cudalint.semantics.condition import evaluate_condition
 
@@ -20,6 +21,7 @@ BUDGET = 65536
 
 _MAX_ARGUMENT_DEPTH = 40
 _MAX_DIRECTIVES = 100_000
+_MAX_INCLUDE_DEPTH = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,10 @@ class Include:
 Lookup = Callable[[str], "Macro | None"]
 
 
+def _first(pair: tuple[Any, object]) -> Any:
+    return pair[0]
+
+
 class Preprocessed:
     """The preprocessor facts of one file.
 
@@ -54,7 +60,20 @@ class Preprocessed:
     includes  the active includes in order
     """
 
-    __slots__ = ("_environment", "_flat", "_load", "_loaded", "_own", "_starts", "complete", "inactive", "includes", "path")
+    __slots__ = (
+        "_closure",
+        "_environment",
+        "_found",
+        "_included",
+        "_load",
+        "_loaded",
+        "_own",
+        "_starts",
+        "complete",
+        "inactive",
+        "includes",
+        "path",
+    )
 
     def __init__(
         self,
@@ -70,7 +89,9 @@ class Preprocessed:
         self._load = include
         self._loaded: list[Preprocessed | None] = []
         self._own: dict[str, list[tuple[int, Macro | None]]] = {}
-        self._flat: dict[str, list[tuple[int, Macro | None]]] | None = None
+        self._closure: list[tuple[tuple[int, ...], Preprocessed]] | None = None
+        self._included: list[tuple[Include, Preprocessed]] | None = None
+        self._found: dict[str, list[tuple[int, Macro | None]]] = {}
         self._starts: list[int] | None = None
 
     def is_active(self, offset: int) -> bool:
@@ -84,53 +105,57 @@ class Preprocessed:
 
     def macro(self, name: str, offset: int | None = None) -> Macro | None:
         """The definition of `name` in force at byte `offset` (None: at the end of the file)."""
-        if self._flat is None:
-            self._flat = self._flatten()
-        events = self._flat.get(name)
-        if events is None:
+        events = self._events(name)
+        if not events:
             return self._environment.get(name)
         if offset is None:
             return events[-1][1]
-        index = bisect.bisect_left(events, offset, key=lambda event: event[0]) - 1
+        index = bisect.bisect_left(events, offset, key=_first) - 1
         return events[index][1] if index >= 0 else self._environment.get(name)
 
     def is_macro_name(self, name: str) -> bool:
         """Whether `name` is defined as a macro anywhere in the file, what it includes or the environment."""
-        if self._flat is None:
-            self._flat = self._flatten()
-        return name in self._flat or name in self._environment
+        return bool(self._events(name)) or name in self._environment
 
     def included(self) -> list[tuple[Include, Preprocessed]]:
         """The active includes that could be found, in order."""
-        self._load_all()
-        return [(include, loaded) for include, loaded in zip(self.includes, self._loaded, strict=False) if loaded is not None]
+        if self._included is None or not self.complete:
+            self._load_all()
+            pairs = zip(self.includes, self._loaded, strict=False)
+            self._included = [(include, loaded) for include, loaded in pairs if loaded is not None]
+        return self._included
 
     def _load_all(self) -> None:
         while len(self._loaded) < len(self.includes):
             include = self.includes[len(self._loaded)]
             self._loaded.append(self._load(include) if self._load is not None else None)
 
-    def _flatten(self) -> dict[str, list[tuple[int, Macro | None]]]:
-        table: dict[str, list[tuple[int, Macro | None]]] = {}
-        visited: set[int] = {id(self)}
-        for offset, name, macro in self._events(visited, None, 0):
-            table.setdefault(name, []).append((offset, macro))
-        return table
+    def _events(self, name: str) -> list[tuple[int, Macro | None]]:
+        """Where a compiler meets definitions of `name`, in order; those in included files stand at the outermost include."""
+        found = self._found.get(name)
+        if found is None:
+            met = [((*place, offset), macro) for place, file in self._files() for offset, macro in file._own.get(name, ())]
+            if len(met) > 1:
+                met.sort(key=_first)
+            found = self._found[name] = [(place[0], macro) for place, macro in met]
+        return found
 
-    def _events(self, visited: set[int], at: int | None, depth: int) -> Iterator[tuple[int, str, Macro | None]]:
-        """Definitions in the order in which a compiler meets them, each file once; `at` is the place of the outermost include."""
-        own = [(offset, name, macro) for name, events in self._own.items() for offset, macro in events]
-        own.sort(key=lambda event: event[0])
-        position = 0
-        for include, loaded in self.included() if depth < 64 else []:
-            while position < len(own) and own[position][0] < include.offset:
-                yield (own[position][0] if at is None else at, *own[position][1:])
-                position += 1
-            if id(loaded) not in visited:
-                visited.add(id(loaded))
-                yield from loaded._events(visited, include.offset if at is None else at, depth + 1)
-        for offset, name, macro in own[position:]:
-            yield (offset if at is None else at, name, macro)
+    def _files(self) -> list[tuple[tuple[int, ...], Preprocessed]]:
+        """The file and all it includes, each once, with the offsets of the includes that lead there."""
+        if self._closure is None:
+            self._closure = []
+            seen: set[int] = set()
+            pending: list[tuple[tuple[int, ...], Preprocessed]] = [((), self)]
+            while pending:
+                place, file = pending.pop()
+                if id(file) in seen:
+                    continue
+                seen.add(id(file))
+                self._closure.append((place, file))
+                if len(place) < _MAX_INCLUDE_DEPTH:
+                    # last in, first out: the first include and all below it come before the second
+                    pending.extend(((*place, include.offset), loaded) for include, loaded in reversed(file.included()))
+        return self._closure
 
     # -- while the file is being read
 
@@ -158,9 +183,7 @@ class Preprocessed:
 
     def is_own_or_included(self, name: str) -> bool:
         """Whether the file or what it includes defines or undefines `name`."""
-        if self._flat is None:
-            self._flat = self._flatten()
-        return name in self._flat
+        return bool(self._events(name))
 
 
 # ------------------------------------------------------------------ the target
@@ -233,7 +256,7 @@ _NAME = re.compile(r"\s*([A-Za-z_]\w*)")
 def _opaque_ranges(data: bytes) -> list[tuple[int, int]]:
     """Block comments and raw strings: the only places where a line can look like a directive and be none."""
     ranges: list[tuple[int, int]] = []
-    raw = [match for match in _RAW_STRING.finditer(data)] if b'R"' in data else []
+    raw = list(_RAW_STRING.finditer(data)) if b'R"' in data else []
     raw_index = 0
     position = data.find(b"/*")
     while position >= 0 or raw_index < len(raw):
@@ -248,7 +271,7 @@ def _opaque_ranges(data: bytes) -> list[tuple[int, int]]:
             if 0 <= position < end:
                 position = data.find(b"/*", end)
             continue
-        if _opens_comment(data, position):
+        if _opens_comment(data, position, ranges[-1][1] if ranges else 0):
             close = data.find(b"*/", position + 2)
             end = len(data) if close < 0 else close + 2
             ranges.append((position, end))
@@ -258,9 +281,9 @@ def _opaque_ranges(data: bytes) -> list[tuple[int, int]]:
     return ranges
 
 
-def _opens_comment(data: bytes, position: int) -> bool:
-    """Whether the `/*` at `position` opens a comment: not inside `//` or a string of the same line."""
-    line = data.rfind(b"\n", 0, position) + 1
+def _opens_comment(data: bytes, position: int, floor: int) -> bool:
+    """Whether the `/*` at `position` opens a comment: not inside `//` or a string of the same line, read from `floor` on."""
+    line = max(data.rfind(b"\n", 0, position) + 1, floor)
     prefix = data[line:position]
     if b"//" not in prefix + b"/" and b'"' not in prefix:
         return True
@@ -406,7 +429,7 @@ class _Reader:
     def _holds(self, kind: str, text: str, guard: str | None) -> bool:
         if kind in ("if", "elif"):
             # an unknown condition keeps its arm
-            return evaluate_condition(text, self.result.current, expand_text) is not False
+            return evaluate_condition(text, self.result.current, self._expand) is not False
         match = _NAME.match(text)
         if match is None:
             return False
@@ -415,6 +438,9 @@ class _Reader:
             return True
         defined = name in _COMPILER_INTRINSICS or self.result.current(name) is not None
         return defined if kind in ("ifdef", "elifdef") else not defined
+
+    def _expand(self, text: str) -> str | None:
+        return expand_text(text, self.result.current)
 
     def _set_active(self, active: bool, start: int, end: int) -> None:
         if active and self.dead_from is not None:
@@ -427,7 +453,17 @@ class _Reader:
 
 _CONDITIONALS = frozenset(("if", "ifdef", "ifndef", "elif", "elifdef", "elifndef", "else", "endif"))
 _COMPILER_INTRINSICS = frozenset(
-    ("__has_include", "__has_attribute", "__has_cpp_attribute", "__has_builtin", "__COUNTER__", "__FILE__", "__LINE__", "__TIME__", "__DATE__")
+    (
+        "__has_include",
+        "__has_attribute",
+        "__has_cpp_attribute",
+        "__has_builtin",
+        "__COUNTER__",
+        "__FILE__",
+        "__LINE__",
+        "__TIME__",
+        "__DATE__",
+    )
 )
 _GUARD = re.compile(rb"\#[ \t]*ifndef[ \t]+(\w+)[^\n]*\n\s*\#[ \t]*define[ \t]+(\w+)")
 
@@ -711,11 +747,19 @@ def _join(stream: list[_Token]) -> str:
     parts: list[str] = []
     last = ""
     for token, _ in stream:
-        if last and ((_word(last) and _word(token[0])) or (last in _GLUE and token[0] in _GLUE)):
+        if last and _glues(last, token):
             parts.append(" ")
         parts.append(token)
-        last = token[-1]
+        last = token
     return "".join(parts)
+
+
+def _glues(left: str, right: str) -> bool:
+    """Whether two tokens written side by side would read as others."""
+    first, second = left[-1], right[0]
+    if not ((_word(first) and (_word(second) or second in "'\"")) or (first in _GLUE and second in _GLUE)):
+        return False
+    return tokens(left + right)[0] != left
 
 
 def _word(character: str) -> bool:

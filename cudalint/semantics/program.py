@@ -24,10 +24,11 @@ from cudalint.semantics.symbols import (
     GlobalVar,
     StructDef,
     Symbols,
+    TemplateParam,
     TypeSymbol,
     collect,
 )
-from cudalint.source.discover import DEFAULT_EXCLUDE, PYTHON_SUFFIXES, DiscoverySettings, discover
+from cudalint.source.discover import DEFAULT_EXCLUDE, MIXED_SUFFIXES, PYTHON_SUFFIXES, DiscoverySettings, discover
 from cudalint.source.macros import DefinitionIndex, definitions
 from cudalint.source.text import SourceError, SourceFile, load
 from cudalint.syntax.tree import ParsedFile, parse
@@ -37,15 +38,18 @@ if TYPE_CHECKING:
 
     from cudalint.semantics.literals import Typed
     from cudalint.semantics.records import Record
+    from cudalint.semantics.resolve import Declared
     from cudalint.semantics.types import Type
 
 _MAX_CLOSURE = 600
+_MAX_INCLUDERS = 16
 _MAX_CANDIDATE_FILES = 8
 _MAX_LISTED_FILES = 200_000
 _STANDARD_HEADERS = frozenset(
-    "assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign stdarg stdatomic stdbool "
-    "stddef stdint stdio stdlib stdnoreturn string strings tgmath threads time uchar unistd wchar wctype memory vector_types "
-    "cuda cuda_runtime cuda_runtime_api cuda_fp16 cuda_bf16 cuda_fp8 cooperative_groups mma cub curand cublas device_functions".split()
+    "assert complex ctype errno fenv float inttypes iso646 limits locale math memory setjmp signal stdalign stdarg stdatomic "
+    "stdbool stddef stdint stdio stdlib stdnoreturn string strings tgmath threads time uchar unistd wchar wctype "
+    "cooperative_groups cub cublas cuda cuda_bf16 cuda_fp16 cuda_fp8 cuda_runtime cuda_runtime_api curand device_functions mma "
+    "vector_types".split()
 )
 _T = TypeVar("_T")
 
@@ -73,10 +77,13 @@ class Unit:
 
     __slots__ = (
         "_closure",
-        "_closure_index",
         "_defined",
         "_definitions",
         "_found",
+        "_included",
+        "_includers",
+        "_inherited",
+        "_order",
         "_parsed",
         "_preprocessed",
         "_scope",
@@ -95,11 +102,14 @@ class Unit:
         self._preprocessed: Preprocessed | None = None
         self._symbols: Symbols | None = None
         self._closure: tuple[Unit, ...] | None = None
-        self._closure_index: dict[bytes, list[Unit]] | None = None
+        self._order: dict[str, int] | None = None
+        self._included: tuple[Unit, ...] | None = None
         self._defined: frozenset[bytes] | None = None
         self._definitions: dict[bytes, bytes] | None = None
         self._found: dict[tuple[str, str], object] = {}
         self._scope: Scope | None = None
+        self._includers: tuple[tuple[Unit, int], ...] | None = None
+        self._inherited: dict[str, Macro | None] = {}
         self._structs: dict[int, list[StructDef]] = {}
 
     def __repr__(self) -> str:
@@ -164,8 +174,40 @@ class Unit:
         return self.preprocessed.is_active(offset)
 
     def macro(self, name: str, offset: int | None = None) -> Macro | None:
-        """The macro in force at byte `offset` (None: at the end of the file), from the file, its closure or the target."""
-        return self.preprocessed.macro(name, offset)
+        """The macro in force at byte `offset` (None: at the end of the file).
+
+        It is from the file, its closure or the target; in a header that knows nothing of the name, from where the header
+        is included, if every includer defines it in the same way there.
+        """
+        found = self.preprocessed.macro(name, offset)
+        if found is None and not self.preprocessed.is_macro_name(name):
+            return self._inherited_macro(name)
+        return found
+
+    def _inherited_macro(self, name: str) -> Macro | None:
+        if name not in self._inherited:
+            # while it is being looked up: an include cycle
+            self._inherited[name] = None
+            found: list[Macro | None] = [unit.macro(name, offset) for unit, offset in self.includers]
+            first = found[0] if found else None
+            if first is not None and all(macro is not None and _same_macro(macro, first) for macro in found):
+                self._inherited[name] = first
+        return self._inherited[name]
+
+    @property
+    def includers(self) -> tuple[tuple[Unit, int], ...]:
+        """The files nearest to this one that include it and where; none if there are too many to speak of one context."""
+        if self._includers is None:
+            self._includers = ()
+            found = self.program.direct_includers(self.path)
+            # host code that shares a header is another context
+            device = [(unit, offset) for unit, offset in found if not unit.path.endswith(_HOST_SUFFIXES)] or list(found)
+            # a header that nobody includes is compiled nowhere
+            device = [(unit, offset) for unit, offset in device if unit.path.endswith(_COMPILED) or unit.includers] or device
+            paths = set(_nearest(posixpath.dirname(self.path), [unit.path for unit, _ in device]))
+            nearest = tuple((unit, offset) for unit, offset in device if unit.path in paths)
+            self._includers = nearest if len(nearest) <= _MAX_INCLUDERS else ()
+        return self._includers
 
     # -- closure
 
@@ -176,14 +218,20 @@ class Unit:
             seen: dict[str, Unit] = {self.path: self}
             pending = [self]
             while pending and len(seen) < _MAX_CLOSURE:
-                unit = pending.pop(0)
-                for include in unit.preprocessed.includes:
-                    found = self.program.resolve_include(unit.path, include)
-                    if found is not None and found.path not in seen:
+                for found in pending.pop(0).included:
+                    if found.path not in seen:
                         seen[found.path] = found
                         pending.append(found)
             self._closure = tuple(seen.values())
         return self._closure
+
+    @property
+    def included(self) -> tuple[Unit, ...]:
+        """The files that this one includes itself, as far as they are found."""
+        if self._included is None:
+            found = (self.program.resolve_include(self.path, include) for include in self.preprocessed.includes)
+            self._included = tuple(unit for unit in found if unit is not None)
+        return self._included
 
     @property
     def defined_names(self) -> frozenset[bytes]:
@@ -193,13 +241,15 @@ class Unit:
         return self._defined
 
     def _definers(self, name: str) -> list[Unit]:
-        if self._closure_index is None:
-            table: dict[bytes, list[Unit]] = {}
-            for unit in self.closure[1:]:
-                for word in unit.defined_names:
-                    table.setdefault(word, []).append(unit)
-            self._closure_index = table
-        return [self, *self._closure_index.get(_index_key(name), ())]
+        """This file and those of the closure that seem to define `name`, in the order of the closure."""
+        if self._order is None:
+            self._order = {unit.path: position for position, unit in enumerate(self.closure)}
+            for unit in self.closure:
+                self.program.register(unit)
+        order = self._order
+        found = [unit for unit in self.program.definers(name) if unit is not self and unit.path in order]
+        found.sort(key=lambda unit: order[unit.path])
+        return [self, *found]
 
     # -- symbols
 
@@ -223,7 +273,24 @@ class Unit:
         found: list[object] = []
         for unit in self._definers(name):
             found.extend(getattr(unit.symbols, table).get(name, ()))
-        return found or self.program.unique(table, name)
+        return found or self._find_in_context(table, name) or self.program.unique(table, name)
+
+    def _find_in_context(self, table: str, name: str) -> list[object]:
+        """What the translation units that include this file define, if that is in one file only."""
+        found: dict[str, list[object]] = {}
+        pending = [unit for unit, _ in self.includers]
+        seen = {self.path}
+        while pending and len(seen) <= _MAX_INCLUDERS:
+            unit = pending.pop(0)
+            if unit.path in seen:
+                continue
+            seen.add(unit.path)
+            pending.extend(outer for outer, _ in unit.includers)
+            for definer in unit._definers(name):
+                here = getattr(definer.symbols, table).get(name)
+                if here:
+                    found[definer.path] = here
+        return next(iter(found.values())) if len(found) == 1 else []
 
     def remember_struct(self, struct: StructDef) -> None:
         """Note a class under its specifier's node."""
@@ -264,9 +331,9 @@ class Unit:
             found.extend(unit.symbols.prototypes.get(name, ()))
         return found
 
-    def forward_templates(self, name: str) -> list[tuple[object, ...]]:
+    def forward_templates(self, name: str) -> list[tuple[TemplateParam, ...]]:
         """Template heads of class declarations without a body: file and closure."""
-        found: list[tuple[object, ...]] = []
+        found: list[tuple[TemplateParam, ...]] = []
         for unit in self._definers(name):
             found.extend(unit.symbols.forwards.get(name, ()))
         return found
@@ -317,6 +384,10 @@ class Unit:
         return self.scope.variable(name)
 
 
+def _same_macro(left: Macro, right: Macro) -> bool:
+    return (left.params, left.body) == (right.params, right.body)
+
+
 def _index_key(name: str) -> bytes:
     if name.startswith("operator "):
         name = "operator" + name[9:].replace(" ", "")
@@ -343,13 +414,16 @@ class Program:
         self.values: dict[object, Typed | None] = {}
         self.calls: dict[object, Typed | None] = {}
         self.aliases: dict[object, Type | None] = {}
+        self.signatures: dict[object, tuple[Declared, ...]] = {}
         self.resolving: set[object] = set()
         self._units: dict[str, Unit | None] = {}
         self._reading: set[str] = set()
         self._files: tuple[str, ...] | None = None
         self._listed: dict[str, list[str]] | None = None
         self._resolved: dict[tuple[str, str, bool], Unit | None] = {}
-        self._defining: dict[bytes, list[str]] | None = None
+        self._defining: dict[bytes, list[Unit]] = {}
+        self._registered: set[str] = set()
+        self._all_registered: frozenset[str] = frozenset()
         self._definitions: DefinitionIndex | None = None
         self._launch_words: dict[str, frozenset[bytes]] | None = None
         self._includers: dict[str, list[str]] | None = None
@@ -368,8 +442,13 @@ class Program:
         return self._units[key]
 
     def add(self, source: SourceFile) -> Unit:
-        """Take `source` instead of what is on disk at its path: standard input, an editor's buffer, text cut out of another file."""
+        """Take `source` instead of what is on disk at its path: standard input, an editor's buffer, text out of another file."""
         unit = Unit(self, absolute(source.path), source)
+        old = self._units.get(unit.path)
+        if old is not None and unit.path in self._registered:
+            self._registered.discard(unit.path)
+            for word in old.defined_names:
+                self._defining[word].remove(old)
         self._units[unit.path] = unit
         return unit
 
@@ -426,7 +505,9 @@ class Program:
         suffix = posixpath.normpath(target)
         while suffix.startswith("../"):
             suffix = suffix[3:]
-        matches = [path for path in self._listing().get(posixpath.basename(target), ()) if path.endswith("/" + suffix)]
+        name = posixpath.basename(target)
+        listed = [posixpath.join(found, name) for found in self._listing().get(name, ())]
+        matches = [path for path in listed if path.endswith("/" + suffix)]
         for base in (self.root, posixpath.join(self.root, "include")):
             if posixpath.join(base, suffix) in matches:
                 return posixpath.join(base, suffix)
@@ -435,7 +516,7 @@ class Program:
         return matches[0] if len(matches) == 1 else None
 
     def _listing(self) -> dict[str, list[str]]:
-        """Every file under the root by name, folders of builds and environments left out."""
+        """The folders that hold a file of a name, for every file under the root; build and environment folders left out."""
         if self._listed is None:
             table: dict[str, list[str]] = {}
             count = 0
@@ -443,7 +524,7 @@ class Program:
                 folder = walked.replace(os.sep, "/")
                 folders[:] = sorted(name for name in folders if name not in _EXCLUDED_FOLDERS)
                 for name in files:
-                    table.setdefault(name, []).append(posixpath.join(folder, name))
+                    table.setdefault(name, []).append(folder)
                 count += len(files)
                 if count > _MAX_LISTED_FILES:
                     break
@@ -452,46 +533,71 @@ class Program:
 
     def includers(self, path: str | os.PathLike[str]) -> tuple[str, ...]:
         """The project files that include `path`, directly or through others, sorted."""
-        if self._includers is None:
-            table: dict[str, list[str]] = {}
-            for file in self.project_files():
-                for target in index.include_targets(self._project_data(file)):
-                    table.setdefault(posixpath.basename(target), []).append(file)
-            self._includers = table
-        wanted = [absolute(path)]
+        start = absolute(path)
+        wanted = [start]
         found: set[str] = set()
         while wanted:
-            current = wanted.pop()
-            for file in self._includers.get(posixpath.basename(current), ()):
-                if file not in found and self._includes(file, current):
-                    found.add(file)
-                    wanted.append(file)
-        found.discard(absolute(path))
+            for unit, _ in self.direct_includers(wanted.pop()):
+                if unit.path not in found:
+                    found.add(unit.path)
+                    wanted.append(unit.path)
+        found.discard(start)
         return tuple(sorted(found))
 
-    def _includes(self, file: str, path: str) -> bool:
-        unit = self.unit(file)
-        if unit is None:
-            return False
-        for include in unit.preprocessed.includes:
-            if posixpath.basename(include.target) == posixpath.basename(path):
-                found = self.resolve_include(file, include)
-                if found is not None and found.path == path:
-                    return True
-        return False
+    def _include_index(self) -> dict[str, list[str]]:
+        """Every file that has `#include` lines, by the names of their targets; headers without CUDA pass contexts on, too."""
+        table: dict[str, list[str]] = {}
+        cuda = frozenset(self.project_files())
+        listed = [posixpath.join(folder, name) for name, folders in self._listing().items() for folder in folders]
+        for path in sorted(cuda.union(listed)):
+            if path not in cuda and not path.endswith(_SOURCE_SUFFIXES):
+                continue
+            known = self._units.get(path)
+            data = known.source.data if known is not None else self._project_data(path) if path in cuda else _read(path)
+            for target in index.include_targets(data):
+                table.setdefault(posixpath.basename(target), []).append(path)
+        return table
+
+    def direct_includers(self, path: str) -> tuple[tuple[Unit, int], ...]:
+        """The project files that include the file at an absolute path, and the offsets of their `#include`s."""
+        if self._includers is None:
+            self._includers = self._include_index()
+        name = posixpath.basename(path)
+        found: list[tuple[Unit, int]] = []
+        for file in dict.fromkeys(self._includers.get(name, ())):
+            unit = self.unit(file)
+            if unit is None or unit.path == path or self.is_being_read(unit):
+                continue
+            for include in unit.preprocessed.includes:
+                if posixpath.basename(include.target) == name:
+                    target_unit = self.resolve_include(file, include)
+                    if target_unit is not None and target_unit.path == path:
+                        found.append((unit, include.offset))
+        return tuple(found)
 
     # -- indexes
 
+    def register(self, unit: Unit) -> None:
+        """Enter the names that a file seems to define into the index."""
+        if unit.path not in self._registered:
+            self._registered.add(unit.path)
+            for word in unit.defined_names:
+                self._defining.setdefault(word, []).append(unit)
+
+    def definers(self, name: str) -> list[Unit]:
+        """The registered files that seem to define `name`."""
+        return self._defining.get(_index_key(name), [])
+
     def defining_files(self, name: str) -> tuple[str, ...]:
-        """The project files that seem to define `name` (function, type, variable, alias, enumerator)."""
-        if self._defining is None:
-            table: dict[bytes, list[str]] = {}
-            for path in self.project_files():
+        """The project files that seem to define `name` (function, type, variable, alias, enumerator), sorted."""
+        files = self.project_files()
+        if not self._all_registered:
+            self._all_registered = frozenset(files)
+            for path in files:
                 unit = self.unit(path)
-                for word in unit.defined_names if unit is not None else ():
-                    table.setdefault(word, []).append(path)
-            self._defining = table
-        return tuple(self._defining.get(_index_key(name), ()))
+                if unit is not None:
+                    self.register(unit)
+        return tuple(sorted(unit.path for unit in self.definers(name) if unit.path in self._all_registered))
 
     def launch_files(self, name: str) -> tuple[str, ...]:
         """The project files that launch kernels, or ask about launches, and hold the word `name`."""
@@ -535,10 +641,34 @@ class Program:
         return found
 
 
-_EXCLUDED_FOLDERS = frozenset(name for name in DEFAULT_EXCLUDE if name.startswith((".", "__")) or name in ("node_modules", "CMakeFiles"))
+_SOURCE_SUFFIXES = tuple(sorted(MIXED_SUFFIXES))
+_HOST_SUFFIXES = (".c", ".cc", ".cpp", ".cxx")
+_COMPILED = (".cu", *_HOST_SUFFIXES)
+_MAX_HEADER_BYTES = 2_000_000
+
+
+def _read(path: str) -> bytes:
+    """The start of a file that only its `#include` lines are wanted of; nothing if it cannot be read."""
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(_MAX_HEADER_BYTES)
+    except OSError:
+        return b""
+
+
+_EXCLUDED_FOLDERS = frozenset(
+    name for name in DEFAULT_EXCLUDE if name.startswith((".", "__")) or name in ("node_modules", "CMakeFiles")
+)
 
 
 def _nearest(folder: str, matches: list[str]) -> list[str]:
     """Of several files, those that share the longest path with `folder` (a project made of many small ones)."""
-    shared = [len(posixpath.commonpath((folder, match))) for match in matches]
+    shared = [_shared_length(folder, match) for match in matches]
     return [match for match, length in zip(matches, shared, strict=True) if length == max(shared)]
+
+
+def _shared_length(left: str, right: str) -> int:
+    try:
+        return len(posixpath.commonpath((left, right)))
+    except ValueError:
+        return 0

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cudalint.semantics import constants, deduction, scope as scopes, resolve
+from cudalint.semantics import constants, deduction, resolve
+from cudalint.semantics import scope as scopes
 from cudalint.semantics.literals import Typed
+from cudalint.semantics.preprocess import macro_arguments
 from cudalint.semantics.symbols import (
     EnumDef,
     FunctionDef,
@@ -45,9 +47,22 @@ class Record:
     bindings    the template parameters of `definition`, those of enclosing classes first
     arguments   the arguments of the primary template
     outer       the instantiation around a nested class
+    data_size   bytes that a derived class leaves to it, and `plain` whether it is plain data, once it is laid out
     """
 
-    __slots__ = ("_bases", "_laying", "_scope", "_type", "arguments", "bindings", "definition", "enclosing", "outer")
+    __slots__ = (
+        "_bases",
+        "_laying",
+        "_scope",
+        "_type",
+        "arguments",
+        "bindings",
+        "data_size",
+        "definition",
+        "enclosing",
+        "outer",
+        "plain",
+    )
 
     def __init__(
         self,
@@ -66,6 +81,8 @@ class Record:
         self._laying = False
         self._scope: Scope | None = None
         self._bases: list[Type] | None = None
+        self.data_size: int | None = None
+        self.plain = True
 
     def __repr__(self) -> str:
         return f"Record({self.name!r})"
@@ -263,7 +280,9 @@ def _specialisation(
     for struct in structs:
         if struct.specialises is None:
             continue
-        place = scopes.Scope(struct.unit, parent=scope, record=scope.record, namespace=struct.namespace, offset=struct.node.end_byte)
+        place = scopes.Scope(
+            struct.unit, parent=scope, record=scope.record, namespace=struct.namespace, offset=struct.node.end_byte
+        )
         matched = deduction.match_arguments(struct.specialises, arguments, struct.template, place)
         if matched is not None and (best is None or matched[0] > best[0]):
             best = matched[0], struct, matched[1]
@@ -272,12 +291,12 @@ def _specialisation(
 
 # ------------------------------------------------------------------------- layout
 
-_ALIGN = re.compile(rb"\b(?:__align__|alignas|aligned|__aligned__)\s*\(\s*([^()]*(?:\([^()]*\))?[^()]*)\)")
+_ALIGN = re.compile(rb"\b(?:__align__|alignas|aligned|__aligned__)\s*(?=\()")
 _PACKED = re.compile(rb"\b(?:packed|__packed__)\b")
 
 
 class _Layout:
-    """Offsets by the Itanium ABI, without its reuse of tail padding."""
+    """Offsets by the Itanium ABI."""
 
     def __init__(self, record: Record) -> None:
         self.record = record
@@ -291,7 +310,9 @@ class _Layout:
         self.bits = 0
         source = definition.unit.source.data
         body = definition.node.child_by_field_name(k.F_BODY)
-        start, end = (body.start_byte, body.end_byte) if body is not None else (definition.node.end_byte, definition.node.end_byte)
+        start, end = (
+            (body.start_byte, body.end_byte) if body is not None else (definition.node.end_byte, definition.node.end_byte)
+        )
         semicolon = source.find(b";", end, end + 200)
         self.head = source[definition.node.start_byte : start] + b" " + source[end : semicolon if semicolon >= 0 else end]
         self.packed = _PACKED.search(self.head) is not None
@@ -313,7 +334,11 @@ class _Layout:
         size: int | None = None
         if self.offset is not None:
             size = max(self.size if self.union else self.offset, 1)
+            self.record.data_size = size
             size = -(-size // align) * align
+            self.record.plain = _is_plain(self.record.definition, self.fields)
+            if self.record.plain:
+                self.record.data_size = size
         return Type("struct", size, align, self.record.name, fields=tuple(self.fields), record=self.record)
 
     def _attribute(self, text: bytes) -> int:
@@ -321,7 +346,8 @@ class _Layout:
         if b"align" not in text:
             return best
         for match in _ALIGN.finditer(text):
-            argument = match.group(1).decode("utf-8", "replace").strip()
+            split = macro_arguments(text[match.end() :].decode("utf-8", "replace"), 0)
+            argument = ", ".join(split[0]).strip() if split is not None else ""
             value = constants.evaluate_text(argument, self.scope) if argument else 16
             if value is None:
                 kind = resolve.named_type(argument, self.scope)
@@ -333,8 +359,9 @@ class _Layout:
     def _base(self, base: Type) -> None:
         if isinstance(base.record, Record) and not base.fields and base.size == 1 and not _has_table(base):
             return
-        start = self._advance(base.size, base.align)
-        self._hoist(base, start)
+        # the padding at the end of a class with constructors, bases or hidden members is used for what follows
+        size = base.record.data_size if isinstance(base.record, Record) and base.size is not None else base.size
+        self._hoist(base, self._advance(size, base.align))
 
     def _hoist(self, kind: Type, start: int | None) -> None:
         for member in kind.fields:
@@ -402,6 +429,23 @@ class _Layout:
         if self.bits and self.offset is not None:
             self.offset += 1
         self.bits = 0
+
+
+def _is_plain(definition: StructDef, fields: Sequence[Field]) -> bool:
+    """Whether a class is plain data as the ABI means it: a derived class then leaves its tail padding alone."""
+    members = definition.members
+    if members.bases or members.virtual or members.hidden:
+        return False
+    special = (definition.name, "~" + definition.name, "operator=")
+    if definition.name and any(name in members.functions for name in special):
+        return False
+    return all(_plain_member(member.type) for member in fields)
+
+
+def _plain_member(kind: Type) -> bool:
+    while kind.kind == "array" and kind.element is not None:
+        kind = kind.element
+    return kind.record.plain if kind.kind == "struct" and isinstance(kind.record, Record) else True
 
 
 def _has_table(kind: Type) -> bool:
@@ -589,4 +633,3 @@ def member_enum(record: Record, name: str) -> EnumDef | None:
             if isinstance(symbol, EnumDef):
                 return symbol
     return None
-

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from cudalint.semantics import arithmetic, constants, literals, records, scope as scopes, traits
+from cudalint.semantics import arithmetic, constants, literals, records, traits
+from cudalint.semantics import scope as scopes
 from cudalint.semantics.builtin_types import BUILTIN, CHAR, NULLPTR, SOFT, ULONG, sized
 from cudalint.semantics.ir import FunctionRef
 from cudalint.semantics.literals import Typed
@@ -337,12 +338,11 @@ def _template_type(node: Node, prefix: str, owner: Type | None, scope: Scope) ->
         return found
     spelled = f"{name}<{', '.join(map(records.spelled, arguments))}>"
     prefix = owner.name if owner is not None else prefix
-    return unknown(f"{prefix}::{spelled}" if prefix else spelled)
+    storage = traits.storage_of(name, arguments) if prefix.endswith("cub") else None
+    return Type("unknown", None, 1, f"{prefix}::{spelled}" if prefix else spelled, record=storage)
 
 
-def _applied(
-    name: str, prefix: str, owner: Type | None, arguments: tuple[Value | None, ...], scope: Scope
-) -> Type | None:
+def _applied(name: str, prefix: str, owner: Type | None, arguments: tuple[Value | None, ...], scope: Scope) -> Type | None:
     if owner is not None:
         return records.member_type(owner, name, arguments)
     if prefix in _STANDARD:
@@ -509,10 +509,21 @@ def _argument(node: Node, scope: Scope) -> Value | None:
         return _complex_argument(inner, scope)
     if node.type == k.TYPE_DESCRIPTOR:
         return _known(resolve_type(node, scope))
+    if node.type == k.SUBSCRIPT_EXPRESSION:
+        return _subscripted(node, scope)
     if node.type == k.POINTER_EXPRESSION and node.named_child_count == 1:
         # `&function`
         return _argument(node.named_children[0], scope)
     return constants.evaluate(node, scope)
+
+
+def _subscripted(node: Node, scope: Scope) -> Value | None:
+    """`T[N]` as an argument is an array type if T is a type, else an element of an array."""
+    base, index = node.child_by_field_name(k.F_ARGUMENT), node.child_by_field_name(k.F_INDICES)
+    element = named_type(text_of(base), scope) if base is not None and base.type in _SIMPLE_NAMES else None
+    if element is None or index is None or index.named_child_count != 1:
+        return constants.evaluate(node, scope)
+    return array_of(element, array_length(index.named_children[0], scope))
 
 
 def _known(kind: Type) -> Type | None:
@@ -662,7 +673,9 @@ def declarations(node: Node, scope: Scope) -> list[Declared]:
     return found
 
 
-def _declared(declarator: Node, init: Node | None, base: Type, base_node: Node, words: frozenset[bytes], scope: Scope) -> Declared:
+def _declared(
+    declarator: Node, init: Node | None, base: Type, base_node: Node, words: frozenset[bytes], scope: Scope
+) -> Declared:
     if declarator.type == k.INIT_DECLARATOR:
         init = declarator.child_by_field_name(k.F_VALUE)
     functor = _called_declarator(declarator, scope)
@@ -790,7 +803,15 @@ _PARAMETERS = frozenset((k.PARAMETER_DECLARATION, k.OPTIONAL_PARAMETER_DECLARATI
 
 def parameters(function: FunctionDef, scope: Scope) -> tuple[Declared, ...]:
     """The parameters of a function in order.  Arrays decay; a bound pack gives one `Declared` per element, all with its name."""
-    return _parameters(function.parameter_list, scope)
+    program = function.unit.program
+    names = (param.name for param in (*function.owner_template, *function.template))
+    key = (function, scope.record, *map(scope.bound, names))
+    found = program.signatures.get(key)
+    if found is None:
+        found = _parameters(function.parameter_list, scope)
+        if program.guard.idle:
+            program.signatures[key] = found
+    return found
 
 
 def lambda_parameters(declarator: Node, scope: Scope) -> tuple[Declared, ...]:
@@ -966,7 +987,9 @@ def _computed_type(node: Node, scope: Scope) -> Type:
         if text_of(operator) in ("<", ">", "<=", ">=", "==", "!=", "&&", "||", "and", "or", "not_eq"):
             return BOOL
         first = expression_type(left, scope)
-        return arithmetic.promoted(first) if text_of(operator) in ("<<", ">>") else common_type(first, expression_type(right, scope))
+        return (
+            arithmetic.promoted(first) if text_of(operator) in ("<<", ">>") else common_type(first, expression_type(right, scope))
+        )
     if kind == k.UNARY_EXPRESSION:
         operand = node.child_by_field_name(k.F_ARGUMENT)
         inner = expression_type(operand, scope) if operand is not None else UNKNOWN
@@ -1036,4 +1059,3 @@ def _call_type(node: Node, scope: Scope) -> Type:
     if found is not None:
         return found[1]
     return named_type(text_of(function), scope) or UNKNOWN if function.type == k.IDENTIFIER else UNKNOWN
-

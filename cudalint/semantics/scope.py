@@ -13,7 +13,7 @@ from cudalint.semantics.types import Type
 
 if TYPE_CHECKING:
     from cudalint.semantics.program import Unit
-    from cudalint.semantics.records import Record, TemplateRef
+    from cudalint.semantics.records import Record
 
 # int | float | Type | FunctionRef | Lambda | TemplateRef | tuple of these (a pack)
 Value = object
@@ -120,7 +120,7 @@ class Scope:
         return resolve.named_type(name, self)
 
     def functions(self, name: str) -> list[FunctionDef]:
-        """Definitions that a call of `name` (which may be qualified) can mean, members of the class around included, best first."""
+        """Definitions that a call of `name`, which may be qualified, can mean: members of the class around first."""
         plain = name.rpartition("::")[2]
         found: list[FunctionDef] = []
         if plain == name:

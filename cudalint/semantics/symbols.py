@@ -36,12 +36,17 @@ _WRAPPERS = frozenset(
         k.VARIADIC_DECLARATOR,
     )
 )
-_NAMES = frozenset((k.IDENTIFIER, k.FIELD_IDENTIFIER, k.TYPE_IDENTIFIER, k.NAMESPACE_IDENTIFIER, k.OPERATOR_NAME, k.DESTRUCTOR_NAME))
+_NAMES = frozenset(
+    (k.IDENTIFIER, k.FIELD_IDENTIFIER, k.TYPE_IDENTIFIER, k.NAMESPACE_IDENTIFIER, k.OPERATOR_NAME, k.DESTRUCTOR_NAME)
+)
 _TEMPLATED_NAMES = frozenset((k.TEMPLATE_FUNCTION, k.TEMPLATE_METHOD, k.TEMPLATE_TYPE))
 _CLASSES = frozenset((k.STRUCT_SPECIFIER, k.CLASS_SPECIFIER, k.UNION_SPECIFIER))
 _PREPROC = frozenset((k.PREPROC_IF, k.PREPROC_IFDEF, k.PREPROC_ELIF, k.PREPROC_ELIFDEF, k.PREPROC_ELSE))
 _DECLARATORS = (
-    _WRAPPERS | _NAMES | _TEMPLATED_NAMES | {k.FUNCTION_DECLARATOR, k.QUALIFIED_IDENTIFIER, k.STRUCTURED_BINDING_DECLARATOR, k.OPERATOR_CAST}
+    _WRAPPERS
+    | _NAMES
+    | _TEMPLATED_NAMES
+    | {k.FUNCTION_DECLARATOR, k.QUALIFIED_IDENTIFIER, k.STRUCTURED_BINDING_DECLARATOR, k.OPERATOR_CAST}
 )
 _SPACES: tuple[tuple[bytes, Space], ...] = (
     (b"__constant__", "constant"),
@@ -111,6 +116,8 @@ class FunctionDef:
         "unit",
     )
 
+    qualified: str
+
     def __init__(self, unit: Unit, node: Node, declarator: Node, name: _Name, place: _Place) -> None:
         self.unit = unit
         self.node = node
@@ -159,7 +166,7 @@ class FunctionDef:
 
     @property
     def launch_bounds(self) -> tuple[Node, ...]:
-        """The arguments of `__launch_bounds__`, of a prototype where the definition has none; they stand in `launch_bounds_unit`."""
+        """The arguments of `__launch_bounds__`, of a prototype if the definition has none; in `launch_bounds_unit`."""
         return self._bounds()[0]
 
     @property
@@ -191,7 +198,7 @@ class FunctionDef:
 
     @property
     def attributes(self) -> dict[str, str]:
-        """What masking took out of the header: "__cluster_dims__", "__maxnreg__", "max_blocks_per_cluster", … to argument text."""
+        """What masking took out of the header ("__cluster_dims__", "max_blocks_per_cluster", …) to argument text."""
         if self._attributes is None:
             self._attributes = self.unit.parsed.specifiers(self.node)
         return self._attributes
@@ -228,6 +235,7 @@ class GlobalVar:
     template: tuple[TemplateParam, ...] = ()
     specialises: Node | None = None
     owner: StructDef | None = None
+    is_constexpr: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -274,7 +282,21 @@ class StructDef:
     start        first byte with the template head
     """
 
-    __slots__ = ("_members", "kind", "name", "namespace", "node", "owner", "qualified", "specialises", "start", "template", "unit")
+    __slots__ = (
+        "_members",
+        "kind",
+        "name",
+        "namespace",
+        "node",
+        "owner",
+        "qualified",
+        "specialises",
+        "start",
+        "template",
+        "unit",
+    )
+
+    qualified: str
 
     def __init__(self, unit: Unit, node: Node, name: str, specialises: Node | None, place: _Place) -> None:
         self.unit = unit
@@ -312,7 +334,11 @@ TypeSymbol = StructDef | TypeAlias | EnumDef
 
 @dataclass(slots=True, eq=False)
 class Members:
-    """The members of a class by name; `fields` are the declarations of non-static data members in order."""
+    """The members of a class by name.
+
+    fields   the declarations of non-static data members in order; `hidden`: some of them are private or protected
+    virtual  it has virtual functions of its own
+    """
 
     fields: list[Node] = field(default_factory=list)
     functions: dict[str, list[FunctionDef]] = field(default_factory=dict)
@@ -322,6 +348,7 @@ class Members:
     using: list[Node] = field(default_factory=list)
     bases: list[Node] = field(default_factory=list)
     virtual: bool = False
+    hidden: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -400,7 +427,12 @@ def inner_declarator(node: Node) -> Node | None:
     inner = node.child_by_field_name(k.F_DECLARATOR)
     if inner is not None:
         return inner
+    if node.type not in _UNNAMED_INSIDE:
+        return None
     return next((child for child in reversed(node.named_children) if child.type in _DECLARATORS), None)
+
+
+_UNNAMED_INSIDE = frozenset((k.REFERENCE_DECLARATOR, k.PARENTHESIZED_DECLARATOR, k.ATTRIBUTED_DECLARATOR, k.VARIADIC_DECLARATOR))
 
 
 def function_declarator(declarator: Node) -> Node | None:
@@ -411,7 +443,7 @@ def function_declarator(declarator: Node) -> Node | None:
             return None
         if node.type == k.FUNCTION_DECLARATOR:
             inner = node.child_by_field_name(k.F_DECLARATOR)
-            if inner is None or inner.type == k.PARENTHESIZED_DECLARATOR and not _is_plain_parenthesis(inner):
+            if inner is None or (inner.type == k.PARENTHESIZED_DECLARATOR and not _is_plain_parenthesis(inner)):
                 return None
             return node
         if node.type not in _WRAPPERS:
@@ -495,7 +527,9 @@ def _split_templates(place: _Place, name: _Name) -> tuple[tuple[TemplateParam, .
 
 # ---------------------------------------------------------------------- templates
 
-_TYPE_PARAMS = frozenset((k.TYPE_PARAMETER_DECLARATION, k.OPTIONAL_TYPE_PARAMETER_DECLARATION, k.VARIADIC_TYPE_PARAMETER_DECLARATION))
+_TYPE_PARAMS = frozenset(
+    (k.TYPE_PARAMETER_DECLARATION, k.OPTIONAL_TYPE_PARAMETER_DECLARATION, k.VARIADIC_TYPE_PARAMETER_DECLARATION)
+)
 _VALUE_PARAMS = frozenset((k.PARAMETER_DECLARATION, k.OPTIONAL_PARAMETER_DECLARATION, k.VARIADIC_PARAMETER_DECLARATION))
 
 
@@ -677,9 +711,7 @@ def make_function(unit: Unit, node: Node, place: _Place, declarator: Node | None
     return FunctionDef(unit, node, functor, name, place) if name is not None and name.text else None
 
 
-def make_variable(
-    unit: Unit, node: Node, declarator: Node, init: Node | None, place: _Place
-) -> GlobalVar | None:
+def make_variable(unit: Unit, node: Node, declarator: Node, init: Node | None, place: _Place) -> GlobalVar | None:
     """The variable that one declarator of a declaration declares."""
     if declarator.type == k.INIT_DECLARATOR:
         init = declarator.child_by_field_name(k.F_VALUE)
@@ -691,7 +723,7 @@ def make_variable(
     first = node.child_by_field_name(k.F_DECLARATOR)
     if first is not None:
         header = header[: max(0, first.start_byte - node.start_byte)]
-    space = next((found for token, found in _SPACES if token in header), "")
+    space: Space = next((found for token, found in _SPACES if token in header), "")
     prefix = place.owner.qualified if place.owner is not None else join_names(place.namespace, name.scope_text)
     return GlobalVar(
         name.text,
@@ -707,6 +739,7 @@ def make_variable(
         template_params(place.templates[-1]) if place.templates else (),
         name.arguments,
         place.owner,
+        b"constexpr" in header,
     )
 
 
@@ -746,7 +779,9 @@ def collect_type(
         inner = node.child_by_field_name(k.F_TYPE)
         aliases = list(_make_typedefs(node, place, unit))
         if inner is not None and inner.type in _CLASSES and inner.child_by_field_name(k.F_NAME) is None:
-            plain = (alias.name for alias in aliases if alias.declarator is not None and alias.declarator.type == k.TYPE_IDENTIFIER)
+            plain = (
+                alias.name for alias in aliases if alias.declarator is not None and alias.declarator.type == k.TYPE_IDENTIFIER
+            )
             struct = make_struct(inner, place, unit, next(plain, ""))
             if struct is not None:
                 types.setdefault(struct.name, []).append(struct)
@@ -762,7 +797,9 @@ def make_struct(node: Node, place: _Place, unit: Unit, called: str = "") -> Stru
         return None
     name_node = node.child_by_field_name(k.F_NAME)
     name = _resolve_name(name_node) if name_node is not None else None
-    struct = StructDef(unit, node, called, None, place) if name is None else StructDef(unit, node, name.text, name.arguments, place)
+    struct = (
+        StructDef(unit, node, called, None, place) if name is None else StructDef(unit, node, name.text, name.arguments, place)
+    )
     unit.remember_struct(struct)
     return struct
 
@@ -831,8 +868,14 @@ def _collect_members(struct: StructDef, members: Members) -> None:
         if child.type == k.BASE_CLASS_CLAUSE:
             members.bases.extend(base for base in child.named_children if base.type not in _NO_BASE and not base.is_error)
     place = _Place(struct.namespace, struct)
+    public = struct.kind != "class"
     for child in active_children(body, struct.unit):
+        if child.type == k.ACCESS_SPECIFIER:
+            public = child.text == b"public"
+            continue
+        known = len(members.fields)
         _collect_member(child, place, struct, members)
+        members.hidden = members.hidden or (not public and len(members.fields) > known)
 
 
 _NO_BASE = frozenset((k.ACCESS_SPECIFIER, k.COMMENT, k.ATTRIBUTE_DECLARATION))
@@ -843,7 +886,9 @@ def _collect_member(node: Node, place: _Place, struct: StructDef, members: Membe
     unit = struct.unit
     if kind == k.TEMPLATE_DECLARATION:
         head = node.child_by_field_name(k.F_PARAMETERS)
-        inner = _Place(place.namespace, struct, (*place.templates, head) if head is not None else place.templates, node.start_byte)
+        inner = _Place(
+            place.namespace, struct, (*place.templates, head) if head is not None else place.templates, node.start_byte
+        )
         for child in node.named_children:
             if child.type not in (k.TEMPLATE_PARAMETER_LIST, k.COMMENT, k.REQUIRES_CLAUSE):
                 _collect_member(child, inner, struct, members)
@@ -869,7 +914,7 @@ def _collect_field(node: Node, place: _Place, struct: StructDef, members: Member
         _collect_member_type(kind, place, unit, members)
     declarators = list(_declarators_with_default(node))
     functions = [declarator for declarator, _ in declarators if function_declarator(declarator) is not None]
-    if functions or node.type != k.FIELD_DECLARATION and not declarators:
+    if functions or (node.type != k.FIELD_DECLARATION and not declarators):
         members.virtual = members.virtual or (node.text or b"")[:256].lstrip().startswith(b"virtual")
     for declarator in functions or (_cast_declarators(node, declarators)):
         function = make_function(unit, node, place, declarator)
@@ -890,7 +935,8 @@ def _cast_declarators(node: Node, declarators: list[tuple[Node, Node | None]]) -
     return [
         declarator
         for declarator, _ in declarators
-        if declarator.type == k.OPERATOR_CAST or (node.type == k.FUNCTION_DEFINITION and declarator.type == k.QUALIFIED_IDENTIFIER)
+        if declarator.type == k.OPERATOR_CAST
+        or (node.type == k.FUNCTION_DEFINITION and declarator.type == k.QUALIFIED_IDENTIFIER)
     ]
 
 

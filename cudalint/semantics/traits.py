@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from cudalint.semantics import arithmetic
-from cudalint.semantics.builtin_types import SCHAR, SHORT, UCHAR, USHORT
+from cudalint.semantics.builtin_types import SCHAR, SHORT, UCHAR, ULONG, USHORT
 from cudalint.semantics.literals import Typed
 from cudalint.semantics.types import BOOL, INT, INT64, UINT, UINT64, UNKNOWN, VOID, Field, Type, array_of, pointer_to
 
@@ -255,11 +255,57 @@ def _atomic(arguments: Sequence[Argument]) -> Type | None:
     return _type(arguments)
 
 
+def _span(arguments: Sequence[Argument]) -> Type | None:
+    kind = _type(arguments)
+    if kind is None:
+        return None
+    members = [("data", pointer_to(kind))] if _number(arguments, 1) is not None else [("data", pointer_to(kind)), ("size", ULONG)]
+    return structure(f"span<{kind.name}>", members)
+
+
+def _barrier(_: Sequence[Argument]) -> Type:
+    return Type("struct", 8, 8, "cuda::barrier")
+
+
+def _pipeline_state(arguments: Sequence[Argument]) -> Type | None:
+    stages = _number(arguments, 1)
+    return None if stages is None else Type("struct", 8 + 16 * stages, 8, "cuda::pipeline_shared_state")
+
+
+def _block_reduce(arguments: Sequence[Argument]) -> Type | None:
+    """The default algorithm keeps a byte per warp, an aggregate per warp and one for the block."""
+    kind, threads = _type(arguments), _number(arguments, 1)
+    if kind is None or threads is None or kind.size is None or len(arguments) > 2:
+        return None
+    warps = -(-threads // 32)
+    flags = -(-warps // kind.align) * kind.align
+    return Type("struct", flags + (warps + 1) * kind.size, kind.align, "cub::BlockReduce::TempStorage")
+
+
+def _warp_reduce(arguments: Sequence[Argument]) -> Type | None:
+    """Shuffles need no memory."""
+    return Type("struct", 1, 1, "cub::WarpReduce::TempStorage") if len(arguments) == 1 else None
+
+
+STORAGE: dict[str, Callable[[Sequence[Argument]], Type | None]] = {"BlockReduce": _block_reduce, "WarpReduce": _warp_reduce}
+"""The shared memory that collectives of CUB need, by template, where it is known."""
+
+
+def storage_of(name: str, arguments: Sequence[Argument]) -> Trait | None:
+    """The members of a collective of CUB whose shared memory is known."""
+    kind = STORAGE[name](arguments) if name in STORAGE else None
+    return Trait({"TempStorage": kind}) if kind is not None else None
+
+
 CONTAINERS: dict[str, Callable[[Sequence[Argument]], Type | None]] = {
     "array": _array,
     "pair": _pair,
     "complex": _complex,
     "atomic": _atomic,
+    "atomic_ref": lambda arguments: pointer_to(kind) if (kind := _type(arguments)) is not None else None,
+    "span": _span,
+    "barrier": _barrier,
+    "pipeline_shared_state": _pipeline_state,
     "device_ptr": lambda arguments: pointer_to(kind) if (kind := _type(arguments)) is not None else None,
     "unique_ptr": lambda arguments: pointer_to(kind) if (kind := _type(arguments)) is not None else None,
 }
@@ -302,7 +348,8 @@ def trait_value(name: str, arguments: Sequence[Argument]) -> Typed | None:
 
 
 PLAIN: dict[str, Type] = {
+    "barrier": Type("struct", 8, 8, "barrier"),
     "true_type": Type("unknown", None, 1, "true_type", record=Trait({}, {"value": (1, BOOL)})),
     "false_type": Type("unknown", None, 1, "false_type", record=Trait({}, {"value": (0, BOOL)})),
 }
-"""Standard types without arguments that only carry a value."""
+"""Standard types without arguments."""

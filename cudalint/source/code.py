@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 BLANK = bytes(c if c in b"\n\r" else 32 for c in range(256))
@@ -13,15 +14,24 @@ BLANK = bytes(c if c in b"\n\r" else 32 for c in range(256))
 CONTINUATION = re.compile(rb"\\[ \t]*\r?\n")
 COMMENT = re.compile(rb"/\*.*?\*/|//[^\n]*", re.DOTALL)
 WORD = re.compile(rb"[A-Za-z_$\x80-\xff][\w$\x80-\xff]*")
+_DEEPEST = 64
+_NO_SPACE = re.compile(rb"[^ \t\r\n\f\v]")
 BRACKET = re.compile(rb"[()\[\]{}]")
 
+_LINE_COMMENT = rb"//(?:[^\\\n]+|\\(?:\r\n|.)?)*"
+_BLOCK_COMMENT = rb"/\*[^*]*(?:\*(?!/)[^*]*)*(?:\*/)?"
 _NOT_CODE = re.compile(
-    rb"//(?:[^\\\n]+|\\(?:\r\n|.)?)*"
-    rb"|/\*[^*]*(?:\*(?!/)[^*]*)*(?:\*/)?"
-    rb'|"(?:[^"\\\n]+|\\(?:\r\n|.)?)*"?'
-    rb"|'(?:(?<=\W')|(?<=[LuU]')|(?<=u8')|(?<=case')|(?<=return'))(?:[^'\\\n]|\\.)+'"
-    rb'|R(?:(?<=\WR)|(?<=[LuU]R)|(?<=u8R))"(?P<mark>[^\s()\\]{0,16})\(.*?(?:\)(?P=mark)"|\Z)'
-    rb'|#(?:[^\\\n/"]+|\\(?:[ \t]*\r?\n|.)?|/\*[^*]*(?:\*(?!/)[^*]*)*(?:\*/)?|//(?:[^\\\n]+|\\(?:\r\n|.)?)*|/|"(?:[^"\\\n]+|\\.)*"?)*',
+    b"|".join(
+        (
+            _LINE_COMMENT,
+            _BLOCK_COMMENT,
+            rb'"(?:[^"\\\n]+|\\(?:\r\n|.)?)*"?',
+            # a quote within a number is a digit separator
+            rb"'(?:(?<=\W')|(?<=[LuU]')|(?<=u8')|(?<=case')|(?<=return'))(?:[^'\\\n]|\\.)+'",
+            rb'R(?:(?<=\WR)|(?<=[LuU]R)|(?<=u8R))"(?P<mark>[^\s()\\]{0,16})\(.*?(?:\)(?P=mark)"|\Z)',
+            rb'#(?:[^\\\n/"]+|\\(?:[ \t]*\r?\n|.)?|' + _BLOCK_COMMENT + b"|" + _LINE_COMMENT + rb'|/|"(?:[^"\\\n]+|\\.)*"?)*',
+        )
+    ),
     re.DOTALL,
 )
 _DIRECTIVE = re.compile(rb"#[ \t]*(\w*)")
@@ -59,7 +69,8 @@ def code_view(data: bytes) -> View:
             inner = found[1:-1] if found[-1] == 34 and len(found) > 1 else found[1:]
             return b'"' + inner.translate(BLANK) + (b'"' if len(inner) + 2 == len(found) else b"")
         if first == 82:  # R
-            return b' "' + found[2:-1].translate(BLANK) + b'"'
+            closed = found.endswith(b'"') and len(found) > 4
+            return b' "' + (found[2:-1].translate(BLANK) + b'"' if closed else found[2:].translate(BLANK))
         if first == 35:  # hash
             word = _DIRECTIVE.match(found)
             directives.append(Directive(match.start(), match.end(), word[1] if word else b""))
@@ -73,10 +84,11 @@ def code_view(data: bytes) -> View:
 
 
 def skip_space(text: bytes | bytearray, position: int) -> int:
-    end = len(text)
-    while position < end and text[position] in b" \t\r\n\f\v":
-        position += 1
-    return position
+    """The first offset from `position` on that holds no white space; the length of the text if there is none."""
+    if position < len(text) and text[position] > 32:
+        return position
+    match = _NO_SPACE.search(text, position)
+    return match.start() if match is not None else len(text)
 
 
 def closing(text: bytes | bytearray, start: int) -> int:
@@ -132,8 +144,8 @@ class Group(NamedTuple):
     arms: list[tuple[int, int]]
 
 
-def groups(directives: list[Directive], size: int) -> Iterator[Group]:
-    """All complete `#if` groups, inner ones first."""
+def groups(directives: list[Directive]) -> Iterator[Group]:
+    """All complete `#if` groups, inner ones first; those nested absurdly deep are left out."""
     stack: list[list[Directive]] = []
     for directive in directives:
         if directive.word in (b"if", b"ifdef", b"ifndef"):
@@ -144,4 +156,5 @@ def groups(directives: list[Directive], size: int) -> Iterator[Group]:
             stack[-1].append(directive)
         elif directive.word == b"endif":
             lines = [*stack.pop(), directive]
-            yield Group(lines, [(left.end, right.start) for left, right in zip(lines, lines[1:], strict=False)])
+            if len(stack) < _DEEPEST:
+                yield Group(lines, [(left.end, right.start) for left, right in pairwise(lines)])

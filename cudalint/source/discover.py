@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from pathspec import GitIgnoreSpec
 
@@ -24,6 +25,8 @@ MIXED_SUFFIXES = frozenset(
 """CUDA only where the content says so."""
 PYTHON_SUFFIXES = frozenset({".py", ".ipynb"})
 """May embed CUDA in strings."""
+
+_SUFFIXES = CUDA_SUFFIXES | MIXED_SUFFIXES | PYTHON_SUFFIXES
 
 DEFAULT_EXCLUDE = (
     ".bzr",
@@ -74,14 +77,12 @@ CONFIG_NAMES = ("cudalint.toml", ".cudalint.toml")
 VCS_NAMES = (".git", ".hg", ".svn")
 
 _PYPROJECT_TABLE = re.compile(rb"""^[ \t]*\[{1,2}[ \t]*tool[ \t]*\.[ \t]*["']?cudalint["']?[ \t]*[].]""", re.MULTILINE)
-_CUDA_HINT = re.compile(rb"__(?:global|device|shared|constant|managed)__|<<<|\b(?:thread|block)(?:Idx|Dim)\b|_KERNEL\b")
+_CUDA_HINTS = (b"__global__", b"__device__", b"__shared__", b"__managed__", b"threadIdx", b"blockIdx", b"<<<", b"_KERNEL")
 _CUDA_TOKEN = re.compile(
-    rb"__(?:global|device|shared|managed)__\b|\b(?:threadIdx|blockIdx)\s*\.\s*[xyz]\b|[\w>]\s*<<<[^<].*?>>>\s*\("
-    rb"|\b[A-Z]\w*_KERNEL\s+\w",
-    re.DOTALL,
-)
-_NOT_CODE = re.compile(
-    rb"""//(?:[^\\\n]|\\.)*|/\*.*?(?:\*/|\Z)|R"([^\s()\\]{0,16})\(.*?(?:\)\1"|\Z)|"(?:[^"\\\n]|\\.)*"?|'(?:[^'\\\n]|\\.)'""",
+    rb"//(?:[^\\\n]|\\.)*|/\*.*?(?:\*/|\Z)"
+    rb'|R"(?P<mark>[^\s()\\]{0,16})\(.*?(?:\)(?P=mark)"|\Z)|"(?:[^"\\\n]|\\.)*"?'
+    rb"|(?P<cuda>__(?:global|device|shared|managed)__|\b(?:thread|block)Idx\s*\.\s*[xyz]\b"
+    rb"|[\w>]\s*<<<[^<][^;]{0,400}?>>>\s*\(|\b[A-Z]\w*_KERNEL\s+\w)",
     re.DOTALL,
 )
 _PYTHON_HINT = re.compile(rb"__global__|__device__")
@@ -131,13 +132,15 @@ def discover(paths: Iterable[str | os.PathLike[str]], settings: DiscoverySetting
 
 def is_cuda_header(data: bytes) -> bool:
     """Whether a C or C++ file holds CUDA code outside of comments and literals."""
-    return _CUDA_HINT.search(data) is not None and _CUDA_TOKEN.search(_NOT_CODE.sub(b" ", data)) is not None
+    if not any(hint in data for hint in _CUDA_HINTS):
+        return False
+    return any(match["cuda"] is not None for match in _CUDA_TOKEN.finditer(data))
 
 
-def find_root(path: str | os.PathLike[str]) -> str:
+def find_root(path: str | os.PathLike[str], default: str | None = None) -> str:
     """The project of a file or folder: the nearest folder upwards with a cudalint configuration or version control.
 
-    Without one, the folder itself (of a file: the one that holds it).
+    Without one, `default`; without that, the folder itself (of a file: the one that holds it).
     """
     start = Path(path).absolute()
     start = Path(os.path.normpath(start))
@@ -146,7 +149,7 @@ def find_root(path: str | os.PathLike[str]) -> str:
     for folder in (start, *start.parents):
         if _is_root(folder):
             return str(folder)
-    return str(start)
+    return default or str(start)
 
 
 def _is_root(folder: Path) -> bool:
@@ -158,6 +161,13 @@ def _is_root(folder: Path) -> bool:
         return False
 
 
+class _Place(NamedTuple):
+    """What patterns are relative to: the project's folder, and the repository's (the topmost .gitignore that counts)."""
+
+    base: str
+    repository: str | None
+
+
 class _Walk:
     """One search: what was found so far, by real path."""
 
@@ -167,7 +177,10 @@ class _Walk:
         self.problems: dict[str, SourceError] = {}
         self.folders: set[str] = set()
         self.root = os.path.abspath(settings.root) if settings.root is not None else None
-        self.excluded = GitIgnoreSpec.from_lines([*settings.exclude, *settings.extend_exclude])
+        patterns = [*settings.exclude, *settings.extend_exclude]
+        self.names = GitIgnoreSpec.from_lines([pattern for pattern in patterns if "/" not in pattern.rstrip("/")])
+        self.places = GitIgnoreSpec.from_lines([pattern for pattern in patterns if "/" in pattern.rstrip("/")])
+        self.named: dict[str, bool] = {}
         self.ignores: dict[str, GitIgnoreSpec | None] = {}
 
     def result(self) -> Discovery:
@@ -191,10 +204,12 @@ class _Walk:
 
     def search(self, path: str, absolute: str) -> None:
         """All files below a folder, without recursion; links to folders are followed, each real folder is entered once."""
-        base = self.root or find_root(absolute)
-        stack = [(path, absolute, os.path.realpath(absolute), _vcs_root(absolute))]
+        place = _Place(self.root or find_root(absolute), _vcs_root(absolute))
+        if self.skipped_above(absolute, True):  # who names a folder wants what is in it
+            place = _Place(absolute, absolute)
+        stack = [(path, absolute, os.path.realpath(absolute))]
         while stack:
-            shown, folder, real, repository = stack.pop()
+            shown, folder, real = stack.pop()
             if real in self.folders:
                 continue
             self.folders.add(real)
@@ -207,10 +222,12 @@ class _Walk:
                 real_entry = os.path.realpath(entry.path) if entry.is_symlink() else os.path.join(real, entry.name)
                 child = os.path.join(shown, entry.name)
                 is_folder = entry.is_dir()
-                if self.skipped(entry.path, is_folder, base, repository):
+                if not is_folder and _suffix(entry.name) not in _SUFFIXES:
+                    continue
+                if self.skipped(entry.path, is_folder, place):
                     continue
                 if is_folder:
-                    stack.append((child, entry.path, real_entry, repository))
+                    stack.append((child, entry.path, real_entry))
                 elif entry.is_file() and self.wanted(entry, child):
                     self.keep(real_entry, _display(child), entry.is_symlink())
 
@@ -219,7 +236,7 @@ class _Walk:
             self.found.setdefault(real, name)
 
     def wanted(self, entry: os.DirEntry[str], shown: str) -> bool:
-        suffix = os.path.splitext(entry.name)[1].lower()
+        suffix = _suffix(entry.name)
         if suffix in CUDA_SUFFIXES:
             return True
         if suffix in MIXED_SUFFIXES and self.settings.every_header:
@@ -241,28 +258,32 @@ class _Walk:
             self.problem(_display(shown), (error.strerror or str(error)).lower())
             return None
 
-    def skipped(self, path: str, is_folder: bool, base: str, repository: str | None) -> bool:
-        relative = _relative(path, base)
-        if self.excluded.match_file(relative + "/" if is_folder else relative):
+    def skipped(self, path: str, is_folder: bool, place: _Place) -> bool:
+        """Whether an entry is left out by itself; the folders above it have been asked already."""
+        slash = "/" if is_folder else ""
+        name = os.path.basename(path) + slash
+        if name not in self.named:
+            self.named[name] = self.names.match_file(name)
+        if self.named[name] or self.places.match_file(_relative(path, place.base) + slash):
             return True
-        return self.settings.respect_gitignore and self.git_ignored(path, is_folder, repository)
+        return self.settings.respect_gitignore and self.git_ignored(path, slash, place.repository)
 
     def skipped_above(self, absolute: str, is_folder: bool) -> bool:
         """Whether a path or a folder that it lies in is left out; folders above the project do not count."""
-        base = self.root or find_root(absolute)
-        repository = _vcs_root(absolute)
-        steps = [absolute, *_folders_between(absolute, base)]
-        return any(self.skipped(step, is_folder or step != absolute, base, repository) for step in steps)
+        place = _Place(self.root or find_root(absolute), _vcs_root(absolute))
+        if absolute == place.base:
+            return False
+        steps = [absolute, *_folders_between(absolute, place.base)]
+        return any(self.skipped(step, is_folder or step != absolute, place) for step in steps)
 
-    def git_ignored(self, path: str, is_folder: bool, repository: str | None) -> bool:
+    def git_ignored(self, path: str, slash: str, repository: str | None) -> bool:
         """The deepest .gitignore with an opinion decides, as for git."""
         if repository is None or not _is_below(path, repository):
             return False
         folder = os.path.dirname(path)
-        suffix = "/" if is_folder else ""
-        for base in (folder, *_folders_between(folder, repository), repository):
+        for base in dict.fromkeys((folder, *_folders_between(folder, repository), repository)):
             for spec in self.specs(base, base == repository):
-                verdict = spec.check_file(_relative(path, base) + suffix).include
+                verdict = spec.check_file(_relative(path, base) + slash).include
                 if verdict is not None:
                     return verdict
         return False
@@ -276,6 +297,10 @@ class _Walk:
             spec = self.ignores[path]
             if spec is not None:
                 yield spec
+
+
+def _suffix(name: str) -> str:
+    return os.path.splitext(name)[1].lower()
 
 
 def _load_spec(path: str) -> GitIgnoreSpec | None:

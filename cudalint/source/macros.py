@@ -10,13 +10,16 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import takewhile
+from pathlib import Path
 
 from cudalint.source.code import COMMENT, CONTINUATION, WORD, closing, skip_space
 
 Lookup = Callable[[bytes], "bytes | None"]
 """What follows a macro's name in its `#define` somewhere in the project; None for an unknown name."""
 
-_DEFINE = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)((?:[^\\\n]+|\\(?:[ \t]*\r?\n|.)?)*)", re.MULTILINE | re.DOTALL)
+_DEFINE = re.compile(rb"#[ \t]*define[ \t]+([A-Za-z_]\w*)((?:[^\\\n]+|\\(?:[ \t]*\r?\n|.)?)*)", re.DOTALL)
 
 
 def definitions(data: bytes) -> dict[bytes, bytes]:
@@ -27,7 +30,10 @@ def definitions(data: bytes) -> dict[bytes, bytes]:
     found: dict[bytes, bytes] = {}
     if b"define" not in data:
         return found
-    for name, text in _DEFINE.findall(data):
+    for match in _DEFINE.finditer(data):
+        if data[data.rfind(b"\n", 0, match.start()) + 1 : match.start()].strip():
+            continue  # in a comment
+        name, text = match.groups()
         old = found.get(name)
         if old is None or _weight(text) > _weight(old):
             found[name] = text
@@ -55,7 +61,7 @@ class DefinitionIndex:
         folder = _folder(path)
 
         def nearness(candidate: tuple[tuple[str, ...], bytes]) -> tuple[int, int]:
-            return len(os.path.commonprefix([candidate[0], folder])), _weight(candidate[1])
+            return _shared(candidate[0], folder), _weight(candidate[1])
 
         def find(name: bytes) -> bytes | None:
             found = self._found.get(name)
@@ -66,59 +72,65 @@ class DefinitionIndex:
         return find
 
 
+@lru_cache(maxsize=8192)
 def _folder(path: str) -> tuple[str, ...]:
-    return tuple(os.path.dirname(os.path.abspath(path)).split(os.sep))
+    return Path(os.path.abspath(path)).parent.parts
+
+
+def _shared(left: tuple[str, ...], right: tuple[str, ...]) -> int:
+    """How many leading parts two folders have in common."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(left, right, strict=False)))
 
 
 _PLAIN_SPECIFIERS = frozenset(
-    b"inline static extern constexpr consteval constinit const volatile virtual explicit friend noexcept register thread_local "
-    b"mutable restrict __restrict __restrict__ __inline __inline__ __forceinline __forceinline__ __noinline__ __host__ __device__ "
-    b"__global__ __shared__ __constant__ __managed__ __grid_constant__ __nv_pure__ __cdecl __stdcall __vectorcall __fastcall "
-    b"__device_builtin__ __cudart_builtin__ __extension__ __tile_builtin__ __tile_global__".split()
+    b"inline static extern constexpr consteval constinit const volatile virtual explicit friend noexcept register "
+    b"thread_local mutable restrict __restrict __restrict__ __inline __inline__ __forceinline __forceinline__ "
+    b"__noinline__ __host__ __device__ __global__ __shared__ __constant__ __managed__ __grid_constant__ __nv_pure__ "
+    b"__cdecl __stdcall __vectorcall __fastcall __device_builtin__ __cudart_builtin__ __extension__ __tile_builtin__ "
+    b"__tile_global__".split()
 )
 CALLED_SPECIFIERS = frozenset(
-    b"__attribute__ __attribute __declspec _Pragma __pragma alignas _Alignas __align__ __launch_bounds__ __cluster_dims__ "
-    b"__block_size__ __maxnreg__ __annotate__ noexcept explicit".split()
+    b"__attribute__ __attribute __declspec _Pragma __pragma alignas _Alignas __align__ __launch_bounds__ "
+    b"__cluster_dims__ __block_size__ __maxnreg__ __annotate__ noexcept explicit".split()
 )
 VISIBLE = (b"__global__", b"__shared__", b"__constant__", b"__device__")
 """Specifiers that are written over a macro that stands for them, where they fit."""
 
-_EXTERNAL: dict[bytes, bytes] = {
-    name: text
-    for text, names in {
-        b" __device__": b"CUTLASS_DEVICE CUTE_DEVICE C10_DEVICE RAFT_DEVICE_INLINE_FUNCTION AMREX_GPU_DEVICE _CCCL_DEVICE "
-        b"_CCCL_DEVICE_API XGBOOST_DEVICE FLASHINFER_INLINE THRUST_DEVICE_FUNCTION CUB_DEVICE",
-        b" __host__ __device__": b"CUTLASS_HOST_DEVICE CUTE_HOST_DEVICE CUTE_HOST_RTC C10_HOST_DEVICE CUDF_HOST_DEVICE "
-        b"RAFT_INLINE_FUNCTION EIGEN_DEVICE_FUNC KOKKOS_FUNCTION KOKKOS_INLINE_FUNCTION KOKKOS_FORCEINLINE_FUNCTION "
-        b"AMREX_GPU_HOST_DEVICE _CCCL_HOST_DEVICE _CCCL_API TCNN_HOST_DEVICE MSHADOW_XINLINE TORCH_HOST_DEVICE "
-        b"CUB_RUNTIME_FUNCTION THRUST_RUNTIME_FUNCTION THRUST_FUNCTION HOSTDEVICE CUCO_HOST_DEVICE_INLINE",
-        b" __global__": b"CUTLASS_GLOBAL AMREX_GPU_GLOBAL",
-        b" static __global__": b"CUDF_KERNEL",
-        b" static __global__ void": b"RAFT_KERNEL",
-        b" __global__ static": b"CUB_DETAIL_KERNEL_ATTRIBUTES CCCL_DETAIL_KERNEL_ATTRIBUTES _CCCL_KERNEL_ATTRIBUTES",
-        b' _Pragma("unroll")': b"CUTLASS_PRAGMA_UNROLL CUTE_UNROLL EIGEN_UNROLL_LOOP CUTLASS_GEMM_LOOP",
-        b' _Pragma("unroll 1")': b"CUTLASS_PRAGMA_NO_UNROLL CUTE_NO_UNROLL",
-        b'() _Pragma("unroll")': b"_CCCL_PRAGMA_UNROLL_FULL",
-        b"(n) _Pragma(unroll n)": b"_CCCL_PRAGMA_UNROLL",
-        b" __grid_constant__": b"CUTLASS_GRID_CONSTANT CUTE_GRID_CONSTANT _CCCL_GRID_CONSTANT",
-        b" __restrict__": b"CUTLASS_RESTRICT CUTE_RESTRICT",
-        b"(...) __launch_bounds__(__VA_ARGS__)": b"C10_LAUNCH_BOUNDS_1 C10_LAUNCH_BOUNDS_2 RAFT_LAUNCH_BOUNDS CUB_LAUNCH_BOUNDS "
-        b"_CCCL_LAUNCH_BOUNDS CUTLASS_LAUNCH_BOUNDS",
-        b"(n) alignas(n)": b"CUTLASS_ALIGNAS CUTE_ALIGNAS CUB_ALIGN _ALIGNAS C10_ALIGNAS",
-        b"(n) __align__(n)": b"__CUDA_ALIGN__ CUDA_ALIGN",
-        b"(...) alignas(16)": b"_ALIGNAS_TYPE",
-        b" static constexpr": b"CUTE_STATIC_CONSTEXPR",
-        b" inline": b"CUTLASS_HOST CUTE_HOST C10_HOST C10_ALWAYS_INLINE C10_NOINLINE CUB_HOST CUTE_INLINE _CCCL_HOST _CCCL_HOST_API "
-        b"_CCCL_FORCEINLINE _CCCL_NODEBUG_API THRUST_HOST_FUNCTION EIGEN_STRONG_INLINE EIGEN_ALWAYS_INLINE TORCH_API TORCH_CUDA_CU_API "
-        b"C10_API C10_EXPORT C10_CUDA_API C10_UNUSED C10_HIDDEN RMM_EXPORT CUDF_EXPORT RAFT_EXPORT RMM_HIDDEN CUDF_HIDDEN "
-        b"CUTLASS_CONSTEXPR_IF_CXX17 CUTLASS_CONSTEXPR_IF_CXX20 CUTLASS_ATTRIBUTE_WEAK _CCCL_HIDE_FROM_ABI _LIBCUDACXX_HIDE_FROM_ABI "
-        b"_CCCL_VISIBILITY_HIDDEN _CCCL_VISIBILITY_DEFAULT _CCCL_TRIVIAL_API _CCCL_TYPE_VISIBILITY_DEFAULT _LIBCUDACXX_INLINE_VISIBILITY "
-        b"AMREX_FORCE_INLINE AMREX_INLINE AT_CUDA_API TORCH_CUDA_CPP_API TORCH_PYTHON_API CUTLASS_DEPRECATED CUB_FORCE_INLINE "
-        b"CUDART_CB CUDARTAPI CUDAAPI CUDA_CB CUDNNWINAPI VKAPI_ATTR VKAPI_CALL VKAPI_PTR WINAPI CALLBACK APIENTRY",
-    }.items()
-    for name in names.split()
+_EXTERNAL_GROUPS: dict[bytes, bytes] = {
+    b" __device__": b"CUTLASS_DEVICE CUTE_DEVICE C10_DEVICE RAFT_DEVICE_INLINE_FUNCTION AMREX_GPU_DEVICE _CCCL_DEVICE "
+    b"_CCCL_DEVICE_API XGBOOST_DEVICE FLASHINFER_INLINE THRUST_DEVICE_FUNCTION CUB_DEVICE",
+    b" __host__ __device__": b"CUTLASS_HOST_DEVICE CUTE_HOST_DEVICE CUTE_HOST_RTC C10_HOST_DEVICE CUDF_HOST_DEVICE "
+    b"RAFT_INLINE_FUNCTION EIGEN_DEVICE_FUNC KOKKOS_FUNCTION KOKKOS_INLINE_FUNCTION KOKKOS_FORCEINLINE_FUNCTION "
+    b"AMREX_GPU_HOST_DEVICE _CCCL_HOST_DEVICE _CCCL_API TCNN_HOST_DEVICE MSHADOW_XINLINE TORCH_HOST_DEVICE "
+    b"CUB_RUNTIME_FUNCTION THRUST_RUNTIME_FUNCTION THRUST_FUNCTION HOSTDEVICE CUCO_HOST_DEVICE_INLINE",
+    b" __global__": b"CUTLASS_GLOBAL AMREX_GPU_GLOBAL",
+    b" static __global__": b"CUDF_KERNEL",
+    b" static __global__ void": b"RAFT_KERNEL",
+    b" __global__ static": b"CUB_DETAIL_KERNEL_ATTRIBUTES CCCL_DETAIL_KERNEL_ATTRIBUTES _CCCL_KERNEL_ATTRIBUTES",
+    b' _Pragma("unroll")': b"CUTLASS_PRAGMA_UNROLL CUTE_UNROLL EIGEN_UNROLL_LOOP CUTLASS_GEMM_LOOP",
+    b' _Pragma("unroll 1")': b"CUTLASS_PRAGMA_NO_UNROLL CUTE_NO_UNROLL",
+    b'() _Pragma("unroll")': b"_CCCL_PRAGMA_UNROLL_FULL",
+    b"(n) _Pragma(unroll n)": b"_CCCL_PRAGMA_UNROLL",
+    b" __grid_constant__": b"CUTLASS_GRID_CONSTANT CUTE_GRID_CONSTANT _CCCL_GRID_CONSTANT",
+    b" __restrict__": b"CUTLASS_RESTRICT CUTE_RESTRICT",
+    b"(...) __launch_bounds__(__VA_ARGS__)": b"C10_LAUNCH_BOUNDS_1 C10_LAUNCH_BOUNDS_2 RAFT_LAUNCH_BOUNDS "
+    b"CUB_LAUNCH_BOUNDS _CCCL_LAUNCH_BOUNDS CUTLASS_LAUNCH_BOUNDS",
+    b"(n) alignas(n)": b"CUTLASS_ALIGNAS CUTE_ALIGNAS CUB_ALIGN _ALIGNAS C10_ALIGNAS",
+    b"(n) __align__(n)": b"__CUDA_ALIGN__ CUDA_ALIGN",
+    b"(...) alignas(16)": b"_ALIGNAS_TYPE",
+    b" static constexpr": b"CUTE_STATIC_CONSTEXPR",
+    b" inline": b"CUTLASS_HOST CUTE_HOST C10_HOST C10_ALWAYS_INLINE C10_NOINLINE CUB_HOST CUTE_INLINE _CCCL_HOST "
+    b"_CCCL_HOST_API _CCCL_FORCEINLINE _CCCL_NODEBUG_API THRUST_HOST_FUNCTION EIGEN_STRONG_INLINE EIGEN_ALWAYS_INLINE "
+    b"TORCH_API TORCH_CUDA_CU_API C10_API C10_EXPORT C10_CUDA_API C10_UNUSED C10_HIDDEN RMM_EXPORT CUDF_EXPORT "
+    b"RAFT_EXPORT RMM_HIDDEN CUDF_HIDDEN CUTLASS_CONSTEXPR_IF_CXX17 CUTLASS_CONSTEXPR_IF_CXX20 CUTLASS_ATTRIBUTE_WEAK "
+    b"_CCCL_HIDE_FROM_ABI _LIBCUDACXX_HIDE_FROM_ABI _CCCL_VISIBILITY_HIDDEN _CCCL_VISIBILITY_DEFAULT _CCCL_TRIVIAL_API "
+    b"_CCCL_TYPE_VISIBILITY_DEFAULT _LIBCUDACXX_INLINE_VISIBILITY AMREX_FORCE_INLINE AMREX_INLINE AT_CUDA_API "
+    b"TORCH_CUDA_CPP_API TORCH_PYTHON_API CUTLASS_DEPRECATED CUB_FORCE_INLINE CUDART_CB CUDARTAPI CUDAAPI CUDA_CB "
+    b"CUDNNWINAPI VKAPI_ATTR VKAPI_CALL VKAPI_PTR WINAPI CALLBACK APIENTRY",
 }
-"""Macros of well-known libraries, whose headers are seldom at hand."""
+"""Macros of well-known libraries, whose headers are seldom at hand, by what follows their names in the definition."""
+
+_EXTERNAL = {name: text for text, names in _EXTERNAL_GROUPS.items() for name in names.split()}
 
 LAMBDA_MACRO = re.compile(rb"[A-Z]\w*_(?:CLASS_)?LAMBDA\Z")
 MACRO_NAME = re.compile(rb"_{0,2}[A-Z][A-Z0-9_]{2,}\Z")
@@ -137,27 +149,34 @@ class Specifiers:
 
     tokens      (specifier, argument text) in order; pragmas are ("pragma", text)
     params      of a function-like macro, else None
+    names       the first argument is the function's name, its parameters follow in brackets of their own ("name") or as
+                the other arguments ("all"); "" if the macro does not name a function
     """
 
     tokens: tuple[tuple[bytes, bytes], ...]
     params: tuple[bytes, ...] | None
+    names: str = ""
 
 
 class Evidence:
     """What is known of macros, by name."""
 
     def __init__(self, data: bytes, lookup: Lookup | None) -> None:
-        self._own = definitions(data)
+        self._data = data
+        self._definitions: dict[bytes, bytes] | None = None
         self._lookup = lookup
         self._cache: dict[bytes, Specifiers | None] = {}
 
     @property
     def own(self) -> Mapping[bytes, bytes]:
-        return self._own
+        """The definitions of the file itself."""
+        if self._definitions is None:
+            self._definitions = definitions(self._data)
+        return self._definitions
 
     def text(self, name: bytes) -> bytes | None:
         """What follows the name in its definition."""
-        found = self._own.get(name)
+        found = self.own.get(name)
         if found is None and self._lookup is not None and name not in KEYWORDS:
             found = self._lookup(name)
         return found
@@ -171,7 +190,7 @@ class Evidence:
         for text in (self.text(name), _EXTERNAL.get(name)):
             if text is not None and depth and meaning is None:
                 meaning = self._read(text, depth - 1)
-        own = name in self._own or MACRO_NAME.match(name) is not None
+        own = name in self.own or MACRO_NAME.match(name) is not None
         if meaning is not None and not own and not any(token.startswith(b"__") for token, _ in meaning.tokens):
             meaning = None
         self._cache[name] = meaning
@@ -186,8 +205,11 @@ class Evidence:
                 return None
             params = tuple(part.strip() for part in body[1:end].split(b",")) if body[1:end].strip() else ()
             body = body[end + 1 :]
-        tokens = self._tokens(body.strip(), depth)
-        return None if tokens is None else Specifiers(tuple(tokens), params)
+        body, names = _split_name(body.strip(), params)
+        tokens = self._tokens(body, depth)
+        if tokens is None or (names and all(name != b"__global__" for name, _ in tokens)):
+            return None
+        return Specifiers(tuple(tokens), params, names)
 
     def _tokens(self, body: bytes, depth: int) -> list[tuple[bytes, bytes]] | None:
         tokens: list[tuple[bytes, bytes]] = []
@@ -224,6 +246,16 @@ class Evidence:
             return [(word, argument or b"")]
         inner = self.specifiers(word, depth)
         return None if inner is None else list(inner.tokens)
+
+
+def _split_name(body: bytes, params: tuple[bytes, ...] | None) -> tuple[bytes, str]:
+    """`__global__ void name(__VA_ARGS__)`: what stands before the name, and how the parameters come."""
+    if not params or not params[0]:
+        return body, ""
+    match = re.search(rb"(?<![\w#])" + re.escape(params[0]) + rb"\s*(\(\s*__VA_ARGS__\s*\))?\s*\Z", body)
+    if match is None:
+        return body, ""
+    return body[: match.start()].rstrip(), "all" if match[1] else "name"
 
 
 def substitute(argument: bytes, params: tuple[bytes, ...] | None, text: bytes) -> bytes:

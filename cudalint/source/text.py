@@ -119,7 +119,7 @@ def load(path: str | os.PathLike[str]) -> SourceFile:
     """Read a file.  Raises `SourceError` for what is unreadable, no regular file, binary or larger than `MAX_BYTES`."""
     name = os.fspath(path)
     try:
-        with open(name, "rb", opener=_open_without_blocking) as file:  # noqa: PTH123 (Path.open has no opener)
+        with open(name, "rb", opener=_open_without_blocking) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise SourceError(name, "not a regular file")
             raw = file.read(MAX_BYTES + 1)

@@ -185,7 +185,7 @@ def test_counts_equal_plain_enumeration(
     action = f"s[{index.text}] = in[0];" if store else f"out[x] = s[{index.text}];"
     code = f"""
 __global__ void probe(const {element}* in, {element}* out) {{
-    __shared__ {element} s[1000];
+    __shared__ volatile {element} s[1000];  // volatile: iterations are not joined into vectors
     const int x = threadIdx.x, y = threadIdx.y;
     {loop.head}
         {test}{action}

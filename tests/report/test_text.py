@@ -88,6 +88,7 @@ def test_evidence_in_another_file_names_it(build: Build) -> None:
 def test_costs_are_orders_of_magnitude() -> None:
     assert cost_text(Cost(0.5, 0.5, 0.5, "issue slots"), None) == "about 50 % of the kernel's time, issue slots"
     assert cost_text(Cost(0.001, 0.0, 0.004, "latency"), "k") == "under 1 % of k's time, latency"
+    assert cost_text(Cost(0.001, 0.0, 0.15, "latency"), "k") == "under 1 % of k's time (up to 15 %), latency"
     assert cost_text(Cost(0.014, 0.0, 0.026, "latency"), "k") == "about 1 % of k's time (0-3 %), latency"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
@@ -10,12 +10,19 @@ from cudalint.semantics import ir
 from cudalint.semantics.lowering import groups
 from cudalint.semantics.scope import scope_of_ref
 from cudalint.semantics.types import UNKNOWN, Type, pointer_to
-from cudalint.semantics.typing import Declared, declarations, parameters, return_type, returns_reference
+from cudalint.semantics.typing import Declared, Record, declarations, parameters, resolve_call, return_type, returns_reference
+from cudalint.syntax import kinds
 
 if TYPE_CHECKING:
+    from tree_sitter import Node
+
     from cudalint.semantics.lowering.context import Closure, Context
     from cudalint.semantics.scope import Scope
     from cudalint.semantics.symbols import FunctionDef, GlobalVar
+
+
+Explicit = tuple[object, ...]
+Shapes = tuple["Type | ir.FunctionRef | ir.Lambda | None", ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,16 +44,49 @@ class Signature:
 class Cache:
     """Lowered functions and what their callers need to know; one per program."""
 
-    __slots__ = ("_globals", "_signatures", "closures", "functions", "in_progress", "lambda_pointers", "lower")
+    __slots__ = (
+        "_globals",
+        "_operators",
+        "_resolved",
+        "_signatures",
+        "closures",
+        "functions",
+        "in_progress",
+        "lambda_pointers",
+        "lower",
+        "unresolved",
+    )
 
     def __init__(self, lower: Callable[[Cache, ir.FunctionRef], ir.Function]) -> None:
         self.functions: dict[ir.FunctionRef, ir.Function] = {}
         self.in_progress: set[ir.FunctionRef] = set()
         self.lower = lower
+        self.unresolved: dict[str, ir.Symbol] = {}
         self.closures: dict[ir.Lambda, tuple[Context, Closure]] = {}
         self.lambda_pointers: dict[ir.Lambda, tuple[bool, ...]] = {}
         self._signatures: dict[ir.FunctionRef, Signature] = {}
         self._globals: dict[object, ir.Symbol] = {}
+        self._operators: dict[object, ir.FunctionRef | None] = {}
+        self._resolved: dict[object, ir.FunctionRef | None] = {}
+
+    def resolve(
+        self, key: object, candidates: Sequence[FunctionDef], explicit: Explicit, shapes: Shapes, record: Record | None
+    ) -> ir.FunctionRef | None:
+        """`resolve_call`, once for the same arguments; `key` stands for the candidates."""
+        whole = (key, explicit, shapes, record)
+        try:
+            return self._resolved[whole]
+        except KeyError:
+            found = self._resolved[whole] = resolve_call(candidates, explicit, shapes, record)
+            return found
+
+    def free_operator(self, scope: Scope, name: str, shapes: Shapes) -> ir.FunctionRef | None:
+        """The operator outside of any class that takes these operands."""
+        key = (scope.unit, name, scope.namespace, shapes)
+        if key not in self._operators:
+            free = [f for f in scope.functions(name) if f.owner is None]
+            self._operators[key] = resolve_call(free, (), shapes, None) if free else None
+        return self._operators[key]
 
     def signature(self, reference: ir.FunctionRef) -> Signature:
         """Parameters and result of a function."""
@@ -62,6 +102,8 @@ class Cache:
         by_pointer = tuple(passed_by_pointer(p) for p in params)
         returns = return_type(definition, scope)
         reference_result = returns_reference(definition)
+        if definition.name.startswith("operator "):
+            returns = _conversion_type(definition, returns)
         if reference_result:
             returns = pointer_to(returns)
         return Signature(scope, params, by_pointer, returns, reference_result)
@@ -82,10 +124,19 @@ class Cache:
         return found
 
 
+def _conversion_type(definition: FunctionDef, type_: Type) -> Type:
+    """What `operator T*()` converts to, given T."""
+    node: Node | None = definition.declarator
+    while node is not None and node.type == kinds.ABSTRACT_POINTER_DECLARATOR:
+        type_ = pointer_to(type_)
+        node = node.child_by_field_name(kinds.F_DECLARATOR)
+    return type_
+
+
 def normalised(param: Declared) -> Declared:
     """A parameter as lowering passes it: cooperative groups go by value, whatever the reference says."""
     type_ = param.type
-    if type_.kind == "unknown":
+    if type_.kind == "unknown" and not groups.is_group(type_):
         type_ = groups.spelled_group(type_.name, _number) or type_
     if not groups.is_group(type_):
         return param

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -10,20 +11,19 @@ from tree_sitter import Node
 from cudalint.semantics import ir
 from cudalint.semantics.constants import evaluate
 from cudalint.semantics.lowering import builtins, expressions, groups, lambdas, macros, values
-from cudalint.semantics.lowering.context import Callee, Closure, Context, Pack, Variable, children_of, field, text_of
-from cudalint.semantics.types import INT, UNKNOWN, Type
+from cudalint.semantics.lowering.cache import Explicit, Shapes
+from cudalint.semantics.lowering.context import Callee, Closure, Context, Variable, children_of, field, text_of
+from cudalint.semantics.symbols import FunctionDef
+from cudalint.semantics.types import INT, UNKNOWN, VOID, Type
 from cudalint.semantics.typing import (
     Record,
     constructors,
     member_field,
     methods,
-    resolve_call,
     resolve_template_arguments,
     resolve_type,
 )
 from cudalint.syntax import kinds
-
-Explicit = Sequence[object]
 
 _CASTS = frozenset(("static_cast", "reinterpret_cast", "const_cast", "dynamic_cast"))
 _BIT_CASTS = frozenset(("bit_cast", "__builtin_bit_cast"))
@@ -54,6 +54,11 @@ def call(ctx: Context, node: Node) -> ir.Expr:
     if function is None or listed is None:
         return ctx.unknown(node, text="call")
     kind = function.type
+    if any(child.type == kinds.KERNEL_CALL_SYNTAX for child in node.named_children):
+        ctx.effects += 1
+        named = name_of(function)
+        name = named.name if named is not None else text_of(function)
+        return ir.Call(*ctx.span(node), VOID, name, _passed(arguments(ctx, listed)), None, "<<<>>>")
     if macros.macro_named(ctx, function) is not None:
         return macros.expanded_expression(ctx, node)
     if kind == kinds.FIELD_EXPRESSION:
@@ -173,8 +178,8 @@ def _handed(expr: ir.Expr) -> ir.Expr:
     return values.decay(expr)
 
 
-def _shapes(args: Sequence[Argument]) -> list[Type | ir.FunctionRef | ir.Lambda | None]:
-    return [a.shape for a in args]
+def _shapes(args: Sequence[Argument]) -> Shapes:
+    return tuple([a.shape for a in args])
 
 
 # ---------------------------------------------------------------- calls by name
@@ -193,6 +198,9 @@ def _named_call(ctx: Context, node: Node, named: Named, function: Node, listed: 
         if spelled is not None:
             return spelled
     args = arguments(ctx, listed)
+    bound = None if named.qualifier else ctx.scope.bound(name)
+    if isinstance(bound, ir.FunctionRef):
+        return call_known(ctx, node, bound, args, name)
     provided = _provided(ctx, node, named, args)
     if provided is not None:
         return provided
@@ -202,7 +210,7 @@ def _named_call(ctx: Context, node: Node, named: Named, function: Node, listed: 
             return found
     explicit = _explicit(ctx, named)
     ctx.effects += 1
-    type_ = _member_result(ctx, named) or builtins.result_type(ctx, name, _values(args), explicit)
+    type_ = _member_result(ctx, named) or _collective(args, name) or builtins.result_type(ctx, name, _values(args), explicit)
     return ir.Call(*ctx.span(node), type_, name, _passed(args), None, named.qualifier)
 
 
@@ -213,6 +221,15 @@ def _member_result(ctx: Context, named: Named) -> Type | None:
     listed = field(named.scope, kinds.F_ARGUMENTS)
     known = resolve_template_arguments(listed, ctx.scope) if listed is not None else ()
     return known[0] if known and isinstance(known[0], Type) else None
+
+
+def _collective(args: Sequence[Argument], name: str) -> Type | None:
+    """`cg::sync(block)` and `cg::reduce(tile, value, op)`."""
+    if not args or not groups.is_group(args[0].expr.type):
+        return None
+    if name in ("sync", "wait"):
+        return VOID
+    return args[1].expr.type if name.startswith(("reduce", "inclusive_scan", "exclusive_scan")) and len(args) > 1 else None
 
 
 def _spelled_cast(ctx: Context, node: Node, name: str, explicit: Node, listed: Node) -> ir.Expr | None:
@@ -265,18 +282,46 @@ def _project_call(ctx: Context, node: Node, named: Named, function: Node, args: 
     if "<" not in named.qualifier:
         candidates = ctx.scope.functions(_joined(named))
         if candidates:
-            reference = resolve_call(candidates, explicit, _shapes(args), None)
+            key = (ctx.unit, _joined(named), ctx.scope.namespace)
+            reference = ctx.cache.resolve(key, candidates, explicit, _shapes(args), ctx.scope.record)
             if reference is not None:
+                reference = _with_tiles(reference, args)
                 receiver = None if is_static(reference) else _own_receiver(ctx)
                 return call_known(ctx, node, reference, args, name, named.qualifier, receiver)
     type_ = _named_type(ctx, named, function)
     if type_ is not None and type_.kind != "unknown":
         return converted(ctx, node, type_, args)
+    if not named.qualifier and named.explicit is None and len(args) < 2 and name in ctx.unbound_types:
+        operand = _values(args)[0] if args else ctx.unknown(node, text="value of unknown type")
+        return ir.Cast(*ctx.span(node), UNKNOWN, operand)
     return None
 
 
 def _record(type_: Type) -> Record | None:
     return type_.record if isinstance(type_.record, Record) else None
+
+
+_TILE_PARAMETER = re.compile(r"thread_block_tile\s*<\s*(\w+)")
+
+
+def _with_tiles(reference: ir.FunctionRef, args: Sequence[Argument]) -> ir.FunctionRef:
+    """Template parameters that only the size of a tile argument fixes."""
+    definition = reference.definition
+    if not isinstance(definition, FunctionDef) or definition.parameter_list is None:
+        return reference
+    missing = {p.name for p in definition.template if p.kind == "value"} - {name for name, _ in reference.bindings}
+    if not missing:
+        return reference
+    found: dict[str, object] = {}
+    for param, arg in zip(children_of(definition.parameter_list), args, strict=False):
+        size = groups.tile_size(arg.expr.type)
+        spelled = _TILE_PARAMETER.search(text_of(param)) if size is not None else None
+        if spelled is not None and spelled.group(1) in missing:
+            found[spelled.group(1)] = size
+    if not found:
+        return reference
+    known = dict(reference.bindings) | found
+    return ir.FunctionRef(definition, tuple((p.name, known[p.name]) for p in definition.template if p.name in known))
 
 
 def is_static(reference: ir.FunctionRef) -> bool:
@@ -319,7 +364,7 @@ def _member_call(
     candidates = methods(type_, name)
     if not candidates:
         return None
-    reference = resolve_call(candidates, explicit, _shapes(args), _record(type_))
+    reference = ctx.cache.resolve(name, candidates, explicit, _shapes(args), _record(type_))
     if reference is None:
         return None
     if is_static(reference):
@@ -343,7 +388,7 @@ def call_known(
     passed: list[ir.Expr] = []
     for position, param in enumerate(signature.params):
         if position < len(args):
-            passed.append(_bound(ctx, args[position].expr, param.type, signature.by_pointer[position]))
+            passed.append(_bound(ctx, node, args[position].expr, param.type, signature.by_pointer[position]))
         elif param.init is not None:
             passed.append(_default(ctx, node, signature.scope, param.init, param.type))
     ctx.effects += 1
@@ -352,12 +397,14 @@ def call_known(
     return values.load(result, start, end) if signature.returns_reference else result
 
 
-def _bound(ctx: Context, expr: ir.Expr, type_: Type, by_pointer: bool) -> ir.Expr:
+def _bound(ctx: Context, node: Node, expr: ir.Expr, type_: Type, by_pointer: bool) -> ir.Expr:
     """An argument as its parameter takes it."""
     if by_pointer:
         return ctx.materialised(expr)
     if isinstance(expr, ir.Construct) and expr.type.kind == "unknown" and type_.kind == "struct":
         return replace(expr, type=type_)
+    if expr.type.kind == "struct" and type_.kind in ("pointer", *_NUMBERS):
+        return as_value(ctx, node, expr, type_.kind)
     return values.convert(values.decay(expr), type_)
 
 
@@ -413,8 +460,15 @@ def _call_of_value(ctx: Context, node: Node, function: Node, listed: Node) -> ir
         if len(inner) != 1:
             break
         function = inner[0]
-    if function.type == kinds.IDENTIFIER and not isinstance(ctx.lookup(text_of(function)), Pack):
+    entry = ctx.lookup(text_of(function)) if function.type == kinds.IDENTIFIER else None
+    if function.type == kinds.IDENTIFIER and (entry is None or isinstance(entry, Variable)):
         return _named_call(ctx, node, Named(text_of(function), None), function, listed)
+    if function.type == kinds.POINTER_EXPRESSION and (function.text or b"").startswith(b"*"):
+        pointed = field(function, kinds.F_ARGUMENT)
+        if pointed is not None:
+            place = ctx.value(pointed)
+            if place.type.kind != "struct":
+                return _call_object(ctx, node, "", place, arguments(ctx, listed))
     if function.type == kinds.LAMBDA_EXPRESSION:
         closure = lambdas.closure_of(ctx, function)
         return lambdas.called(ctx, node, "", closure, [a.expr for a in arguments(ctx, listed)])
@@ -456,9 +510,13 @@ def _method_call(ctx: Context, node: Node, function: Node, listed: Node) -> ir.E
             return _call_object(ctx, node, name, expressions.member_of(ctx, place, name, start, end), args)
     ctx.effects += 1
     receiver = place.pointer if isinstance(place, ir.Load) else values.decay(place)
-    result = groups.operation_type(name, _values(args)) if name.startswith("shfl") else None
+    result = groups.operation_type(name, _values(args)) if name in _LIKE_ARGUMENT else None
     qualifier = type_.name if type_.kind != "unknown" else ""
     return ir.Call(*ctx.span(node), result or UNKNOWN, name, _passed(args), None, qualifier, receiver)
+
+
+# collectives of groups and of cub
+_LIKE_ARGUMENT = frozenset(("shfl", "shfl_up", "shfl_down", "shfl_xor", "Sum", "Reduce"))
 
 
 def _method_name(member: Node) -> tuple[str, Node | None]:
@@ -494,17 +552,38 @@ def overloaded(ctx: Context, node: Node, name: str, left: ir.Expr, right: Sequen
     if left.type.kind == "struct" and left.type.record is not None:
         candidates = methods(left.type, name)
         if candidates:
-            reference = resolve_call(candidates, (), _shapes(args), _record(left.type))
+            reference = ctx.cache.resolve(name, candidates, (), _shapes(args), _record(left.type))
             if reference is not None:
                 return call_known(ctx, node, reference, args, name, left.type.name, _receiver(ctx, left))
     if name in ("operator[]", "operator->"):
         return None
-    free = [f for f in ctx.scope.functions(name) if f.owner is None]
-    if not free:
-        return None
     every = [Argument(left, left.type), *args]
-    reference = resolve_call(free, (), _shapes(every), None)
+    reference = ctx.cache.free_operator(ctx.scope, name, _shapes(every))
     return None if reference is None else call_known(ctx, node, reference, every, name)
+
+
+def as_value(ctx: Context, node: Node, expr: ir.Expr, kind: str = "") -> ir.Expr:
+    """A struct through its conversion operator to a pointer or number (of `kind`, if given), anything else as it is."""
+    record = expr.type.record
+    if expr.type.kind != "struct" or not isinstance(record, Record):
+        return expr
+    for name, functions in record.definition.members.functions.items():
+        if not name.startswith("operator ") or kind == "struct":
+            continue
+        reference = ctx.cache.resolve(name, functions, (), (), record)
+        if reference is None:
+            continue
+        to = ctx.cache.signature(reference).returns
+        if (
+            to.kind == kind
+            or (not kind and (values.is_scalar(to) or to.kind == "pointer"))
+            or (values.is_scalar(to) and kind in _NUMBERS)
+        ):
+            return values.decay(call_known(ctx, node, reference, (), name, expr.type.name, _receiver(ctx, expr)))
+    return expr
+
+
+_NUMBERS = frozenset(("int", "uint", "float", "bool"))
 
 
 def has_constructor(type_: Type) -> bool:
@@ -551,7 +630,7 @@ def constructor_call(ctx: Context, node: Node, type_: Type, args: Sequence[ir.Ex
     if not candidates:
         return None
     listed = [Argument(a, a if isinstance(a, ir.Lambda) else a.type) for a in args]
-    reference = resolve_call(candidates, (), _shapes(listed), _record(type_))
+    reference = ctx.cache.resolve(type_.name, candidates, (), _shapes(listed), _record(type_))
     if reference is None:
         return None
     return call_known(ctx, node, reference, listed, type_.name, type_.name, place)

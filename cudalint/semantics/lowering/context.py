@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cudalint.semantics.scope import Scope
     from cudalint.semantics.symbols import FunctionDef
 
-MAX_DEPTH = 150
+MAX_DEPTH = 100
 MAX_EXPANSION = 1 << 20
 
 _COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
@@ -108,6 +108,7 @@ class Context:
         "shared",
         "temporaries",
         "this",
+        "unbound_types",
         "unit",
         "wanted",
     )
@@ -132,6 +133,7 @@ class Context:
         self.shared: list[ir.Symbol] = []
         self.this: ir.Symbol | None = None
         self.temporaries = 0
+        self.unbound_types: set[str] = set()
         self.addressed: frozenset[tuple[int, str]] = frozenset()
         self.wanted: set[tuple[int, str]] = set()
 
@@ -220,7 +222,7 @@ class Context:
 
     def storage(self, type_: Type, start: int, name: str) -> ir.Space:
         """Where an automatic variable lives."""
-        if type_.kind in _REGISTER_KINDS or (type_.kind == "struct" and not type_.fields and type_.record is None):
+        if type_.kind in _REGISTER_KINDS:
             return "local" if (start, name) in self.addressed else "register"
         return "local"
 

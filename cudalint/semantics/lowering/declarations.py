@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tree_sitter import Node
 
@@ -11,9 +11,9 @@ from cudalint.semantics import ir
 from cudalint.semantics.constants import evaluate_text
 from cudalint.semantics.lowering import calls, expressions, groups, lambdas, macros, values
 from cudalint.semantics.lowering.cache import passed_by_pointer
-from cudalint.semantics.lowering.context import Alias, Callee, Context, Pack, Variable, children_of, field, text_of
+from cudalint.semantics.lowering.context import Alias, Callee, Context, Pack, Variable, children_of, field, first_child, text_of
 from cudalint.semantics.types import UNKNOWN, Type, array_of, pointer_to
-from cudalint.semantics.typing import Declared, declarations, declare_local
+from cudalint.semantics.typing import Declared, declarations, declare_local, resolve_type
 from cudalint.syntax import kinds
 from cudalint.syntax.tree import parse_fragment
 
@@ -37,8 +37,26 @@ def declaration(ctx: Context, node: Node, out: list[ir.Stmt]) -> None:
             if inner is not None and inner.type == kinds.STRUCTURED_BINDING_DECLARATOR:
                 _bindings(ctx, child, inner, out)
     for declared in declarations(node, ctx.scope):
-        if declared.name and declared.node.type != kinds.FUNCTION_DECLARATOR:
+        if declared.node.type == kinds.FUNCTION_DECLARATOR:
+            initialised = _initialised(ctx, node, declared)
+            if initialised is not None:
+                variable(ctx, initialised, out)
+        elif declared.name:
             variable(ctx, declared, out)
+
+
+def _initialised(ctx: Context, node: Node, declared: Declared) -> Declared | None:
+    """`T x(a[i]);` where `a` is a variable: no declaration of a function."""
+    params, name, spelled = (
+        field(declared.node, kinds.F_PARAMETERS),
+        field(declared.node, kinds.F_DECLARATOR),
+        field(node, kinds.F_TYPE),
+    )
+    first = first_child(params) if params is not None else None
+    word = field(first, kinds.F_TYPE) if first is not None else None
+    if word is None or name is None or spelled is None or ctx.lookup(text_of(word)) is None:
+        return None
+    return replace(declared, name=text_of(name), type=resolve_type(spelled, ctx.scope), node=name, init=params)
 
 
 def variable(ctx: Context, declared: Declared, out: list[ir.Stmt]) -> None:
@@ -132,7 +150,8 @@ def _declare(ctx: Context, declared: Declared, type_: Type, initial: Initial, ou
     init: ir.Expr | None = None
     construct: ir.Expr | None = None
     if initial.expr is not None:
-        init = values.convert(values.decay(initial.expr), type_)
+        init = values.decay(initial.expr)
+        init = calls.as_value(ctx, declared.node, init, type_.kind) if init.type.kind == "struct" else values.convert(init, type_)
     elif type_.kind == "struct" and symbol.space != "shared":
         place = values.base(symbol, start, end)
         args = initial.args or ()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 from tree_sitter import Node
 
 from cudalint.semantics import constants, ir
 from cudalint.semantics.constants import evaluate, evaluate_typed
-from cudalint.semantics.lowering import calls, lambdas, macros, values
+from cudalint.semantics.lowering import calls, lambdas, macros, statements, values
 from cudalint.semantics.lowering.context import (
     Alias,
     Context,
@@ -185,7 +187,24 @@ def named(ctx: Context, node: Node, name: str) -> ir.Expr:
     known = _KNOWN_CONSTANTS.get(name)
     if known is not None:
         return ir.Const(start, end, known[1], known[0])
-    return ctx.unknown(node, text="name " + name)
+    return unresolved(ctx, node, name)
+
+
+_CONSTANT_LIKE = re.compile(r"(?:k[A-Z]\w*|cuda[A-Z]\w*|[A-Z][A-Z0-9_]*)$")
+_THREAD_LIKE = re.compile(r"(?:^|_)(?:TID|T[XYZ]|IDX|IDY|IDZ|ID|LANE\w*|INDEX|RANK|GID|LID)\d*(?:_|$)")
+
+
+def unresolved(ctx: Context, node: Node, name: str) -> ir.Expr:
+    """A name that nothing declares: spelled like a constant, it is one unknown of the whole grid."""
+    last = name.rpartition("::")[2]
+    if "::" not in name and (not _CONSTANT_LIKE.match(last) or _THREAD_LIKE.search(last)):
+        return ctx.unknown(node, text="name " + name)
+    start, end = ctx.span(node)
+    symbol = ctx.cache.unresolved.get(name)
+    if symbol is None:
+        symbol = ir.Symbol(name, UNKNOWN, "register", ctx.path, start, end, parameter=True)
+        ctx.cache.unresolved[name] = symbol
+    return ir.Var(start, end, UNKNOWN, symbol)
 
 
 def own_member(ctx: Context, name: str, start: int, end: int) -> ir.Expr | None:
@@ -232,6 +251,8 @@ def _qualified(ctx: Context, node: Node) -> ir.Expr:
         member = own_member(ctx, last, start, end)
         if member is not None:
             return member
+        if not name.endswith(">"):
+            return unresolved(ctx, node, name)
     return ctx.unknown(node, text="qualified name")
 
 
@@ -262,9 +283,9 @@ def member_of(ctx: Context, operand: ir.Expr, name: str, start: int, end: int) -
     type_ = operand.type
     found = member_field(type_, name) if type_.kind == "struct" else None
     if found is None:
-        value = member_constant(type_, name) if type_.record is not None else None
-        if value is not None:
-            return ir.Const(start, end, values.integer_type(value), value)
+        known = member_constant(type_, name) if type_.record is not None else None
+        if known is not None:
+            return ir.Const(start, end, values.integer_type(known), known)
         if isinstance(operand, ir.Load):
             return values.load(ir.FieldPtr(start, end, pointer_to(UNKNOWN), operand.pointer, None, name), start, end)
         return ir.FieldValue(start, end, UNKNOWN, operand, None, name)
@@ -295,6 +316,14 @@ def _binary(ctx: Context, node: Node) -> ir.Expr:
         left = field(left, kinds.F_LEFT)
     if len(spine) + ctx.depth > MAX_SPINE:
         return _long_chain(ctx, node)
+    if left is not None and left.type == kinds.CALL_EXPRESSION:
+        again = macros.misread_comparison(ctx, node, left)
+        if again is not None:
+            return again
+    if left is not None and left.type == kinds.PARENTHESIZED_EXPRESSION:
+        cast = _misread_cast(ctx, spine, left)
+        if cast is not None:
+            return cast
     result = ctx.value(left) if left is not None else ctx.unknown(node, text="operand")
     for part in reversed(spine):
         result = _apply(ctx, part, result)
@@ -302,6 +331,34 @@ def _binary(ctx: Context, node: Node) -> ir.Expr:
 
 
 MAX_SPINE = 120
+_SIGNS = frozenset("+-*&")
+
+
+def _misread_cast(ctx: Context, spine: list[Node], left: Node) -> ir.Expr | None:
+    """`(T)-1.0`, which the grammar takes for a subtraction unless T is spelled like a built-in type."""
+    inner, innermost = first_child(left), spine[-1]
+    operator, operand = field(innermost, kinds.F_OPERATOR), field(innermost, kinds.F_RIGHT)
+    if inner is None or inner.type != kinds.IDENTIFIER or operator is None or operand is None or operator.type not in _SIGNS:
+        return None
+    name = text_of(inner)
+    if ctx.lookup(name) is not None:
+        return None
+    type_ = ctx.scope.type(name) or (UNKNOWN if name in ctx.unbound_types else None)
+    if type_ is None:
+        return None
+    start, end = ctx.span(innermost)
+    raw = ctx.raw(operand)
+    if operator.type == "&":
+        pointer = ctx.address(raw)
+        value = raw if pointer is None else pointer
+    elif operator.type == "*":
+        value = values.load(values.decay(raw), start, end)
+    else:
+        value = values.unary(operator.type, values.decay(raw), start, end)
+    result: ir.Expr = values.cast(values.decay(value), type_, start, end)
+    for part in reversed(spine[:-1]):
+        result = _apply(ctx, part, result)
+    return result
 
 
 def _apply(ctx: Context, node: Node, left: ir.Expr) -> ir.Expr:
@@ -324,6 +381,7 @@ def combined(ctx: Context, node: Node, op: str, left: ir.Expr, right: ir.Expr) -
         call = calls.overloaded(ctx, node, "operator" + op, left, (right,))
         if call is not None:
             return values.decay(call)
+        left, right = calls.as_value(ctx, node, left), calls.as_value(ctx, node, right)
     start, end = ctx.span(node)
     return values.binary(op, left, right, start, end)
 
@@ -367,12 +425,29 @@ def _pointer(ctx: Context, node: Node) -> ir.Expr:
             call = calls.overloaded(ctx, node, "operator*", pointer, ())
             if call is not None:
                 return call
+            pointer = calls.as_value(ctx, node, pointer, "pointer")
         return values.load(pointer, *ctx.span(node))
-    operand = ctx.raw(argument)
+    operand = _addressable(ctx, argument)
     pointer_or_none = ctx.address(operand)
     if pointer_or_none is None:
         return ctx.unknown(node, operand, text="address")
     return pointer_or_none
+
+
+def _addressable(ctx: Context, node: Node) -> ir.Expr:
+    """The operand of `&`: a constant with a name has a place, too."""
+    raw = ctx.raw(node)
+    if not isinstance(raw, ir.Const):
+        return raw
+    while node.type == kinds.PARENTHESIZED_EXPRESSION:
+        node = first_child(node) or node
+    entry = ctx.lookup(text_of(node)) if node.type == kinds.IDENTIFIER else None
+    if not isinstance(entry, Variable):
+        return raw
+    symbol = entry.symbol
+    if symbol.space == "register":
+        return ir.Var(raw.start, raw.end, symbol.type, symbol)
+    return ir.Load(raw.start, raw.end, symbol.type, values.base(symbol, raw.start, raw.end))
 
 
 @expression(kinds.SUBSCRIPT_EXPRESSION)
@@ -386,6 +461,7 @@ def _subscript(ctx: Context, node: Node) -> ir.Expr:
         call = calls.overloaded(ctx, node, "operator[]", array, tuple(ctx.raw(n) for n in nodes))
         if call is not None:
             return call
+        array = calls.as_value(ctx, node, array, "pointer")
     index = ctx.value(nodes[-1])
     if array.type.kind in ("struct", "unknown") and index.type.kind != "pointer":
         return _element_of_unknown(ctx, node, array, index)
@@ -399,7 +475,10 @@ def _element_of_unknown(ctx: Context, node: Node, array: ir.Expr, index: ir.Expr
         return values.load(values.pointer_add(array.pointer, index, start, end), start, end)
     if array.type.kind == "unknown":
         return values.load(values.pointer_add(values.retyped(array, pointer_to(UNKNOWN)), index, start, end), start, end)
-    return ctx.unknown(node, array, index, text="subscript of " + array.type.name)
+    ctx.effects += 1
+    holder = ctx.address(array)
+    held = ir.Call(start, end, pointer_to(UNKNOWN), "operator[]", (index,), None, array.type.name, holder or array)
+    return values.load(held, start, end)
 
 
 @expression(kinds.CONDITIONAL_EXPRESSION)
@@ -439,6 +518,10 @@ def _assignment(ctx: Context, node: Node) -> ir.Expr:
     left, operator, right = field(node, kinds.F_LEFT), field(node, kinds.F_OPERATOR), field(node, kinds.F_RIGHT)
     if left is None or operator is None or right is None:
         return ctx.unknown(node, text="assignment")
+    if left.type == kinds.TEMPLATE_FUNCTION:
+        again = macros.misread_comparison(ctx, node, left)
+        if again is not None:
+            return again
     effects = ctx.effects
     target = ctx.raw(left)
     pure = ctx.effects == effects
@@ -536,7 +619,7 @@ def cast_to(ctx: Context, node: Node, type_node: Node, operand: Node) -> ir.Expr
     raw = ctx.raw(operand)
     if type_.kind == "struct":
         return calls.constructed(ctx, node, type_, (raw,))
-    return values.cast(values.decay(raw), type_, start, end)
+    return values.cast(calls.as_value(ctx, node, values.decay(raw), type_.kind), type_, start, end)
 
 
 @expression(kinds.COMPOUND_LITERAL_EXPRESSION)
@@ -615,7 +698,21 @@ def _lambda(ctx: Context, node: Node) -> ir.Expr:
 
 @expression(kinds.CALL_EXPRESSION)
 def _call(ctx: Context, node: Node) -> ir.Expr:
-    return calls.call(ctx, node)
+    return macros.misread_comparison(ctx, node, node) or calls.call(ctx, node)
+
+
+@expression(kinds.COMPOUND_STATEMENT)
+def _statement_expression(ctx: Context, node: Node) -> ir.Expr:
+    """`({ ...; value; })`: a lambda that is called at once."""
+    block = statements.block_of(ctx, node)
+    last = block.body[-1] if block.body else None
+    start, end = ctx.span(node)
+    type_ = UNKNOWN
+    if isinstance(last, ir.Evaluate):
+        type_ = last.expr.type
+        block = ir.Block(block.start, block.end, (*block.body[:-1], ir.Return(last.start, last.end, last.expr)))
+    ctx.effects += 1
+    return ir.Call(start, end, type_, "", (), ir.Lambda(start, end, UNKNOWN, (), block))
 
 
 @expression(kinds.GNU_ASM_EXPRESSION)

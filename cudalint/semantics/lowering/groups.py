@@ -18,9 +18,12 @@ _AXES = ("x", "y", "z")
 
 
 def group_type(kind: str, size: int | None = None, parent: int | None = None) -> Type:
-    """The type of a group; a tile knows its size and that of the tile it was cut from."""
+    """The type of a group; a tile knows its size and that of the tile it was cut from.
+
+    The kind is "unknown", as for every class whose definition is not at hand: overload choice takes it so.
+    """
     inner = "" if size is None else f"<{size}>" if parent is None else f"<{size}, {parent}>"
-    return Type("struct", 1, 1, f"{NAMESPACE}{kind}{inner}")
+    return Type("unknown", 1, 1, f"{NAMESPACE}{kind}{inner}")
 
 
 BLOCK = group_type("thread_block")
@@ -43,7 +46,13 @@ _FACTORIES = {
 
 def is_group(type_: Type) -> bool:
     """Whether a type is one of a group."""
-    return type_.kind == "struct" and type_.name.startswith(NAMESPACE)
+    return type_.kind == "unknown" and type_.name.startswith(NAMESPACE)
+
+
+def tile_size(type_: Type) -> int | None:
+    """Threads of a tile, None of anything else."""
+    found = _TILE.search(type_.name) if is_group(type_) else None
+    return int(found.group(1)) if found is not None else None
 
 
 def spelled_group(text: str, size_of: Callable[[str], int | float | None]) -> Type | None:
@@ -68,9 +77,10 @@ def factory(name: str, explicit: list[int | None], args: tuple[ir.Expr, ...]) ->
             return ANY
         parent = _TILE.search(args[0].type.name) if args else None
         return group_type("thread_block_tile", size, int(parent.group(1)) if parent else None)
-    if explicit or (args and not is_group(args[0].type)):
+    made = _FACTORIES.get(name)
+    if made is COALESCED and args and not is_group(args[0].type):
         return None
-    return _FACTORIES.get(name)
+    return None if explicit else made
 
 
 # --------------------------------------------------------------------- members
@@ -167,6 +177,8 @@ _VALUE_OF = {
     "shfl_up": 0,
     "shfl_down": 0,
     "shfl_xor": 0,
+    "Sum": 0,
+    "Reduce": 0,
 }
 _TYPES = {
     "any": INT,

@@ -63,7 +63,7 @@ def _body(ctx: Context, closure: Closure, types: tuple[Type, ...] | None) -> ir.
             block = statements.block_of(ctx, body)
     finally:
         ctx.returns, ctx.returns_reference = saved
-    result = ir.Lambda(start, end, result_of(block), params, block)
+    result = ir.Lambda(start, end, UNKNOWN, params, block)
     ctx.cache.lambda_pointers[result] = tuple(passed_by_pointer(p) for p in declared)
     ctx.cache.closures[result] = (ctx, closure)
     return result
@@ -107,7 +107,7 @@ def called(ctx: Context, node: Node, name: str, callee: Closure | ir.Lambda, arg
         return ir.Call(start, end, UNKNOWN, name, tuple(values.decay(a) for a in args))
     by_pointer = ctx.cache.lambda_pointers.get(function, ())
     passed = tuple(ctx.materialised(a) if i < len(by_pointer) and by_pointer[i] else values.decay(a) for i, a in enumerate(args))
-    return ir.Call(start, end, function.type, name, passed, function)
+    return ir.Call(start, end, result_of(function.body), name, passed, function)
 
 
 def result_of(body: ir.Block) -> Type:

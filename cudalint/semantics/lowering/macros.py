@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from tree_sitter import Node
 
 from cudalint.semantics import constants, ir
@@ -10,17 +12,19 @@ from cudalint.semantics.preprocess import Macro, expand_text
 from cudalint.syntax import kinds
 from cudalint.syntax.tree import parse_fragment
 
+_TYPEOF = re.compile(r"\b(?:__typeof__|typeof|__typeof)\s*\(\s*[^()]*\)\s*(?=\w+\s*=)")
 PLACEHOLDER = "cudalint_attached_body"
 
 
 def macro_named(ctx: Context, node: Node) -> Macro | None:
-    """The macro that an identifier uses, None in text that is expanded already and for names of variables."""
+    """The macro that an identifier in front of `(` uses, None in text that is expanded already."""
     if ctx.fragment or node.type != kinds.IDENTIFIER:
         return None
     name = text_of(node)
-    if ctx.lookup(name) is not None:
+    macro = ctx.unit.macro(name, node.start_byte)
+    if macro is not None and macro.params is None and ctx.lookup(name) is not None:
         return None
-    return ctx.unit.macro(name, node.start_byte)
+    return macro
 
 
 def expansion(ctx: Context, node: Node, text: str) -> str | None:
@@ -47,16 +51,46 @@ def named_value(ctx: Context, node: Node, name: str) -> ir.Expr:
 def expanded_expression(ctx: Context, node: Node, text: str | None = None) -> ir.Expr:
     """A macro use as a raw expression."""
     text = ctx.source(node) if text is None else text
-    expanded = expansion(ctx, node, text)
+    expanded = text if ctx.fragment else expansion(ctx, node, text)
     if expanded is None:
         return ctx.unknown(node, text="macro too large")
+    expanded = _TYPEOF.sub("auto ", expanded)
     if not expanded.strip():
         return ctx.unknown(node, text="empty macro")
-    fragment, _, broken = parse_fragment(expanded.encode(), "expression")
+    fragment, _, broken = parse_fragment(expanded.rstrip("; \t\n").encode(), "expression")
     if broken:
         return ctx.unknown(node, text="macro " + text.partition("(")[0])
     with ctx.expanding(ctx.span(node)):
         return ctx.raw(fragment)
+
+
+_JOINS = re.compile(r"&&|\|\||[(\[{]|[)\]}]")
+
+
+def misread_comparison(ctx: Context, node: Node, first: Node | None) -> ir.Expr | None:
+    """`i < n && j > (m)`, which the grammar takes for a call of a template i<n && j>, read again operand by operand.
+
+    `first` is the leftmost part of the expression `node`; None unless it is such a template of a variable's name.
+    """
+    if first is not None and first.type == kinds.CALL_EXPRESSION:
+        first = field(first, kinds.F_FUNCTION)
+    name = field(first, kinds.F_NAME) if first is not None and first.type == kinds.TEMPLATE_FUNCTION else None
+    if name is None or ctx.lookup(text_of(name)) is None:
+        return None
+    text = ctx.source(node)
+    depth, start, pieces = 0, 0, ""
+    for found in _JOINS.finditer(text):
+        token = found.group()
+        if token in "([{":
+            depth += 1
+        elif token in ")]}":
+            depth -= 1
+        elif depth == 0:
+            pieces += f"({text[start : found.start()]}) {token} "
+            start = found.end()
+    if not pieces:
+        return None
+    return expanded_expression(ctx, node, f"{pieces}({text[start:]})")
 
 
 def expanded_statements(ctx: Context, node: Node, text: str, out: list[ir.Stmt], body: Node | None = None) -> bool:

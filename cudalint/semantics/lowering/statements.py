@@ -26,6 +26,7 @@ from cudalint.syntax import kinds
 
 _UNROLL = re.compile(r"\s*(no)?unroll\b\s*\(?([^)]*)\)?")
 _DECLARES = re.compile(r"\s*(\w+)[\w:\s]*<[^;=(){}\"]*>\s*\w+\s*(?:[=({]|$)")
+_POINTS_TO_ARRAY = re.compile(r"\s*([A-Za-z_][\w:\s]*)\(\s*[*&]\s*(?:const\s+|__restrict__\s+)?\w+\s*\)\s*\[[^=]*\]\s*(?:=|$|,)")
 _OPENS = re.compile(r"\b(?:for|while|if)\s*\(")
 
 # What loop macros of frameworks expand to whose headers are rarely part of a project.
@@ -165,10 +166,11 @@ def _expression_statement(ctx: Context, node: Node, out: list[ir.Stmt]) -> None:
     if ctx.fragment and macros.is_placeholder(expr) and ctx.attached:
         macros.lower_attached(ctx, out)
         return
-    if expr.type in (kinds.BINARY_EXPRESSION, kinds.COMMA_EXPRESSION) and _misread_declaration(ctx, expr, out):
+    if expr.type in _MISREAD and _misread_declaration(ctx, expr, out):
         return
     used = field(expr, kinds.F_FUNCTION) if expr.type == kinds.CALL_EXPRESSION else expr
-    if used is not None and macros.macro_named(ctx, used) is not None:
+    macro = macros.macro_named(ctx, used) if used is not None else None
+    if used is not None and macro is not None and (macro.params is None or used is not expr):
         if not macros.expanded_statements(ctx, expr, ctx.source(expr), out):
             out.append(ir.Evaluate(*ctx.span(expr), ctx.unknown(expr, text="macro " + text_of(used))))
         return
@@ -176,12 +178,22 @@ def _expression_statement(ctx: Context, node: Node, out: list[ir.Stmt]) -> None:
 
 
 def _misread_declaration(ctx: Context, expr: Node, out: list[ir.Stmt]) -> bool:
-    """`ns::tile<32> t = x;`, which the grammar may take for two comparisons."""
+    """`ns::tile<32> t = x;` and `float (*row)[4] = x;`, which the grammar may take for expressions."""
+    left = field(expr, kinds.F_LEFT)
+    if left is None or left.type not in _MISREAD_LEFT:
+        return False
     text = ctx.source(expr)
     found = _DECLARES.match(text)
-    if found is None or ctx.lookup(found.group(1)) is not None:
-        return False
-    return macros.expanded_statements(ctx, expr, "typename " + text, out)
+    if found is not None and ctx.lookup(found.group(1)) is None:
+        return macros.expanded_statements(ctx, expr, "typename " + text, out)
+    found = _POINTS_TO_ARRAY.match(text)
+    if found is not None and ctx.scope.type(found.group(1).strip()) is not None:
+        return macros.expanded_statements(ctx, expr, "const " + text, out)
+    return False
+
+
+_MISREAD = frozenset((kinds.BINARY_EXPRESSION, kinds.COMMA_EXPRESSION, kinds.ASSIGNMENT_EXPRESSION))
+_MISREAD_LEFT = frozenset((kinds.BINARY_EXPRESSION, kinds.ASSIGNMENT_EXPRESSION, kinds.SUBSCRIPT_EXPRESSION))
 
 
 @statement(kinds.FUNCTION_DEFINITION)

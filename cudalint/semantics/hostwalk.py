@@ -1,0 +1,814 @@
+"""What host variables hold where a kernel is launched.
+
+The statements of a host function that concern the launch are run in order, on a few
+states at once: a condition that is not known splits a state in two, a loop with
+known bounds is run value by value.  Parameters come from the callers.  What
+the run alone knows is `UNKNOWN`; nothing here raises, and all of it is bounded by counts.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from cudalint.semantics import constants
+from cudalint.semantics.records import bind_params
+from cudalint.semantics.scope import Scope, scope_of
+from cudalint.semantics.symbols import FunctionDef, active_children, declarator_name, text_of
+from cudalint.semantics.typing import bind, initializer_arguments, parameters, resolve_template_arguments
+from cudalint.syntax import kinds as k
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+    from cudalint.semantics.program import Program, Unit
+
+MAX_STATES = 12
+MAX_ITERATIONS = 12
+MAX_CALLERS = 8
+MAX_DEPTH = 3
+MAX_SLICE = 60
+
+
+class Unknown:
+    """The type of `UNKNOWN`."""
+
+    def __repr__(self) -> str:
+        return "?"
+
+
+UNKNOWN = Unknown()
+
+
+class Dim(NamedTuple):
+    """A dim3; components that are not known are None."""
+
+    x: int | None
+    y: int | None = 1
+    z: int | None = 1
+
+
+@dataclass(frozen=True, slots=True)
+class KernelName:
+    """A function named as a value, with its explicit template arguments."""
+
+    candidates: tuple[FunctionDef, ...]
+    explicit: tuple[object, ...] = ()
+
+
+Value = object
+State = dict[str, Value]
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """One way to get somewhere: template bindings of the function (in the scope) and what variables hold.
+
+    at  where macros are looked up, for text that comes out of a macro; None: where the text stands
+    """
+
+    scope: Scope
+    state: State
+    at: int | None = None
+
+    def names(self, node: Node) -> Scope:
+        """The scope with the state's variables as local constants, as seen from a node."""
+        scope = self.scope.child(local=self.state)
+        scope.offset = node.start_byte if self.at is None else self.at
+        return scope
+
+    def holding(self, state: State) -> World:
+        """The same place with other values."""
+        return World(self.scope, state, self.at)
+
+
+_WORD = re.compile(rb"[A-Za-z_]\w*")
+_ASSIGNED = re.compile(rb"([A-Za-z_]\w*)(?:\s*(?:\.|->)\s*\w+)*\s*(?:[-+*/%&|^]?=(?!=)|<<=|>>=)([^;{}]*(?:\{[^;{}]*\})?)")
+_INITIALISED = re.compile(rb"[A-Za-z_>][\w>]*[\s*&]+([A-Za-z_]\w*)\s*[({]([^;]*);")
+_TOUCHED = re.compile(rb"([A-Za-z_]\w*)\s*(?:\+\+|--)|(?:\+\+|--)\s*([A-Za-z_]\w*)|&\s*([A-Za-z_]\w*)")
+_DECLARED = re.compile(rb"(?:[\w>][\s*&]+|,\s*)([A-Za-z_]\w*)\s*(?=[;,])")
+_HANDED = re.compile(rb"[;{}]\s*[A-Za-z_][\w:]*\s*\(([^;{}]*)\)\s*;")
+_LOOPS = (k.FOR_STATEMENT, k.WHILE_STATEMENT, k.DO_STATEMENT)
+
+
+class HostWalk:
+    """Answers what an expression at a place in host code can be."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self._entries: dict[tuple[int, Slice, int], list[World]] = {}
+        self._changes: dict[FunctionDef, _Changes] = {}
+
+    # ------------------------------------------------------------- where
+
+    def worlds_at(self, node: Node, function: FunctionDef | None, unit: Unit, wanted: Iterable[Node], depth: int = 0) -> list[World]:
+        """The states in which `node` can be reached, as far as they concern the names in `wanted`."""
+        if function is None or function.body is None:
+            return [World(unit.scope, {})]
+        changes = self._changes.get(function)
+        if changes is None:
+            changes = self._changes[function] = _Changes(function.body)
+        names = changes.slice({w for part in wanted for w in _WORD.findall(part.text or b"")})
+        worlds = self._entry(function, names, depth)
+        body = function.body
+        for inner in _path(node, body):
+            worlds = self._toward(inner, node, worlds, names)
+            if not worlds:
+                break
+        return worlds[:MAX_STATES]
+
+    def _toward(self, around: Node, target: Node, worlds: list[World], names: Slice) -> list[World]:
+        """From the start of a statement to the part of it that holds the target."""
+        if around.type == k.COMPOUND_STATEMENT or around.type == k.CASE_STATEMENT:
+            for statement in active_children(around, worlds[0].scope.unit):
+                if statement.end_byte > target.start_byte:
+                    break
+                worlds = self._run(statement, worlds, names)
+            return worlds
+        if around.type == k.FOR_STATEMENT:
+            return self._iterations(around, worlds, names)
+        if around.type == k.IF_STATEMENT:
+            return self._inside_if(around, target, worlds)
+        return worlds
+
+    def _inside_if(self, statement: Node, target: Node, worlds: list[World]) -> list[World]:
+        then = statement.child_by_field_name(k.F_CONSEQUENCE)
+        wanted = then is not None and then.start_byte <= target.start_byte < then.end_byte
+        condition = statement.child_by_field_name(k.F_CONDITION)
+        if condition is None or condition.start_byte <= target.start_byte < condition.end_byte:
+            return worlds
+        result = []
+        for world in worlds:
+            holds = self.value(condition, world)
+            if isinstance(holds, (int, float)) and bool(holds) != wanted:
+                continue
+            result.append(self._assume(condition, world) if wanted else world)
+        return result
+
+    def _assume(self, condition: Node, world: World) -> World:
+        """`if (n == 3)`: inside, n is 3."""
+        node = _plain(condition)
+        if node is None or node.type != k.BINARY_EXPRESSION or (node.child_by_field_name(k.F_OPERATOR) or node).text != b"==":
+            return world
+        left, right = node.child_by_field_name(k.F_LEFT), node.child_by_field_name(k.F_RIGHT)
+        if left is None or right is None or left.type != k.IDENTIFIER:
+            return world
+        value = self.value(right, world)
+        return world if value is UNKNOWN else world.holding({**world.state, text_of(left): value})
+
+    # ------------------------------------------------------- function entry
+
+    def _entry(self, function: FunctionDef, names: Slice, depth: int) -> list[World]:
+        key = (id(function), names, depth)
+        found = self._entries.get(key)
+        if found is None:
+            self._entries[key] = [World(scope_of(function), {})]
+            found = self._entries[key] = self._entry_worlds(function, names, depth)
+        return found
+
+    def _entry_worlds(self, function: FunctionDef, names: Slice, depth: int) -> list[World]:
+        template = [p.name for p in function.template if p.name.encode() in names.names]
+        declared = parameters(function, scope_of(function))
+        used = [p for p in declared if p.name.encode() in names.names]
+        plain = World(scope_of(function), {p.name: UNKNOWN for p in used})
+        if (not template and not used) or depth >= MAX_DEPTH:
+            return [plain]
+        worlds = []
+        for call, caller, unit in self._callers(function):
+            worlds.extend(self._called(function, declared, used, call, caller, unit, depth))
+            if len(worlds) >= MAX_STATES:
+                break
+        return _distinct(worlds) or [plain]
+
+    def _callers(self, function: FunctionDef) -> Iterator[tuple[Node, FunctionDef | None, Unit]]:
+        """Calls of a host function: in its file, then in the files that include it."""
+        pattern = re.compile(rb"\b" + re.escape(function.name.encode()) + rb"\s*(?:<[^;{}()]*>)?\s*\(")
+        count = 0
+        for path in (function.path, *self.program.includers(function.path)):
+            unit = self.program.unit(path)
+            if unit is None:
+                continue
+            for match in pattern.finditer(unit.text):
+                if function.start <= match.start() < function.header_end or not unit.is_active(match.start()):
+                    continue
+                call = _call_of(unit.root.descendant_for_byte_range(match.start(), match.start() + len(function.name)))
+                if call is None:
+                    continue
+                count += 1
+                if count > MAX_CALLERS:
+                    return
+                yield call, enclosing(unit, match.start()), unit
+
+    def _called(
+        self,
+        function: FunctionDef,
+        declared: Iterable[object],
+        used: Iterable[object],
+        call: Node,
+        caller: FunctionDef | None,
+        unit: Unit,
+        depth: int,
+    ) -> Iterator[World]:
+        """The entry states that one call gives."""
+        args = arguments_of(call)
+        callee = call.child_by_field_name(k.F_FUNCTION)
+        listed = template_arguments(callee)
+        for world in self.worlds_at(call, caller, unit, [*args, *([listed] if listed is not None else [])], depth + 1):
+            explicit = resolve_template_arguments(listed, world.names(listed)) if listed is not None else ()
+            bound = dict(bind(function, explicit, [None] * len(args)) or {})  # deduction from values is not attempted
+            if not bound and function.template:
+                bound = dict(bind_params(function.template, explicit, scope_of(function)))
+            state: State = {}
+            for param, node in zip(declared, [*args, *[None] * 64], strict=False):
+                if param in used:
+                    given = node if node is not None else param.init  # type: ignore[attr-defined]
+                    state[param.name] = self.value(given, world) if given is not None else UNKNOWN  # type: ignore[attr-defined]
+            yield World(scope_of(function, {n: x for n, x in bound.items() if x is not None}), state)
+
+    # -------------------------------------------------------------- statements
+
+    def _run(self, statement: Node, worlds: list[World], names: Slice) -> list[World]:
+        """All states after a statement."""
+        action = _STATEMENTS.get(statement.type)
+        if action is None or not worlds or not names.touches(statement):
+            return worlds
+        result: list[World] = []
+        for world in worlds:
+            result.extend(action(self, statement, world, names))
+        return _distinct(result)
+
+    def _block(self, node: Node, world: World, names: Slice) -> list[World]:
+        worlds = [world]
+        for statement in active_children(node, world.scope.unit):
+            worlds = self._run(statement, worlds, names)
+        return worlds
+
+    def _declaration(self, node: Node, world: World, names: Slice) -> list[World]:
+        kind = node.child_by_field_name(k.F_TYPE)
+        is_dim = kind is not None and kind.text is not None and kind.text.split(b"::")[-1] == b"dim3"
+        worlds = [world]
+        for declarator in node.children_by_field_name(k.F_DECLARATOR):
+            name = declarator_name(declarator)
+            if name is None or (name.text or b"") not in names.names:
+                continue
+            init = declarator.child_by_field_name(k.F_VALUE)
+            variable = text_of(name)
+            if init is None and declarator.type == k.FUNCTION_DECLARATOR and is_dim:
+                init = declarator.child_by_field_name(k.F_PARAMETERS)  # dim3 block(N, M) reads as a function
+            worlds = [w for old in worlds for w in self._initialised(variable, init, is_dim, old)]
+        return worlds
+
+    def _initialised(self, variable: str, init: Node | None, is_dim: bool, world: World) -> Iterator[World]:
+        if init is None:
+            yield self._set(world, variable, Dim(1) if is_dim else UNKNOWN)
+            return
+        if init.type in (k.ARGUMENT_LIST, k.INITIALIZER_LIST, k.PARAMETER_LIST):
+            parts = [self.value(n, world) for n in initializer_arguments(init) or _parts(init)]
+            if is_dim:
+                first = parts[0] if len(parts) == 1 else None
+                yield self._set(world, variable, first if isinstance(first, Dim) else _dim(parts))
+            else:
+                yield self._set(world, variable, parts[0] if len(parts) == 1 else _aggregate(init, parts))
+            return
+        for value, after in self.alternatives(init, world):
+            yield self._set(after, variable, _as_dim(value) if is_dim else value)
+
+    def _set(self, world: World, name: str, value: Value) -> World:
+        state = {key: x for key, x in world.state.items() if not key.startswith(name + ".")}
+        state[name] = UNKNOWN if value is None else value
+        return world.holding(state)
+
+    def _expression(self, node: Node, world: World, names: Slice) -> list[World]:
+        worlds = [world]
+        for child in node.named_children:
+            worlds = [w for old in worlds for w in self._effect(child, old)]
+        return worlds
+
+    def _effect(self, node: Node, world: World) -> list[World]:
+        """What evaluating an expression changes."""
+        if node.type == k.ASSIGNMENT_EXPRESSION:
+            return self._assignment(node, world)
+        if node.type == k.UPDATE_EXPRESSION:
+            target = node.child_by_field_name(k.F_ARGUMENT)
+            old = self.value(target, world) if target is not None else UNKNOWN
+            step = 1 if b"++" in (node.text or b"") else -1
+            return [self._store(world, target, old + step if isinstance(old, int) else UNKNOWN)]
+        if node.type == k.COMMA_EXPRESSION:
+            worlds = [world]
+            for child in node.named_children:
+                worlds = [w for old in worlds for w in self._effect(child, old)]
+            return worlds
+        if node.type == k.CALL_EXPRESSION:
+            return [self._call_effect(node, world)]
+        return [world]
+
+    def _assignment(self, node: Node, world: World) -> list[World]:
+        left, right = node.child_by_field_name(k.F_LEFT), node.child_by_field_name(k.F_RIGHT)
+        operator = (node.child_by_field_name(k.F_OPERATOR) or node).text
+        if left is None or right is None:
+            return [world]
+        if operator != b"=":
+            op = (operator or b"").decode()[:-1]
+            return [self._store(world, left, _combine(op, self.value(left, world), self.value(right, world)))]
+        if right.type == k.ASSIGNMENT_EXPRESSION:
+            worlds = self._assignment(right, world)
+            inner = right.child_by_field_name(k.F_LEFT)
+            return [self._store(w, left, self.value(inner, w) if inner is not None else UNKNOWN) for w in worlds]
+        return [self._store(after, left, value) for value, after in self.alternatives(right, world)]
+
+    def _store(self, world: World, target: Node | None, value: Value) -> World:
+        """The state after storing to a variable or a member of one."""
+        if target is None:
+            return world
+        if target.type == k.IDENTIFIER:
+            name = text_of(target)
+            if isinstance(world.state.get(name), Dim):
+                value = _as_dim(value)
+            return self._set(world, name, value)
+        if target.type == k.FIELD_EXPRESSION:
+            holder, member = target.child_by_field_name(k.F_ARGUMENT), target.child_by_field_name(k.F_FIELD)
+            if holder is None or member is None:
+                return world
+            old = self.value(holder, world)
+            if isinstance(old, Dim) and member.text in (b"x", b"y", b"z") and holder.type == k.IDENTIFIER:
+                changed = old._replace(**{text_of(member): value if isinstance(value, int) else None})
+                return self._set(world, text_of(holder), changed)
+            path = text_of(target).replace("->", ".")
+            if member.text in (b"blockDim", b"gridDim"):
+                value = _as_dim(value)
+            inner = path.rsplit(".", 1)
+            if isinstance(world.state.get(inner[0]), Dim) and inner[1] in ("x", "y", "z"):
+                dim = world.state[inner[0]]._replace(**{inner[1]: value if isinstance(value, int) else None})  # type: ignore[attr-defined]
+                return world.holding({**world.state, inner[0]: dim})
+            return world.holding({**world.state, path: UNKNOWN if value is None else value})
+        return world
+
+    def _call_effect(self, node: Node, world: World) -> World:
+        """A call may change what it is handed by address, or by reference if it is a function of the project."""
+        state = world.state
+        callee = node.child_by_field_name(k.F_FUNCTION)
+        by_reference: tuple[bool, ...] = ()
+        known = world.scope.functions(text_of(callee)) if callee is not None and callee.type == k.IDENTIFIER else []
+        if known:
+            by_reference = tuple(p.reference and not p.const for p in parameters(known[0], scope_of(known[0])))
+        for i, argument in enumerate(arguments_of(node)):
+            target: Node | None = None
+            if argument.type == k.POINTER_EXPRESSION and (argument.text or b"").startswith(b"&"):
+                target = argument.child_by_field_name(k.F_ARGUMENT)
+            elif i < len(by_reference) and by_reference[i]:
+                target = argument
+            if target is not None and text_of(target) in state:
+                state = {**state, text_of(target): UNKNOWN}
+        return world.holding(state)
+
+    def _if(self, node: Node, world: World, names: Slice) -> list[World]:
+        condition = node.child_by_field_name(k.F_CONDITION)
+        then, other = node.child_by_field_name(k.F_CONSEQUENCE), node.child_by_field_name(k.F_ALTERNATIVE)
+        holds = self.value(condition, world) if condition is not None else UNKNOWN
+        result: list[World] = []
+        if not isinstance(holds, (int, float)) or holds:
+            taken = self._assume(condition, world) if condition is not None else world
+            result.extend(self._arm(then, taken, names))
+        if not isinstance(holds, (int, float)) or not holds:
+            result.extend(self._arm(other, world, names))
+        return result
+
+    def _arm(self, node: Node | None, world: World, names: Slice) -> list[World]:
+        if node is None:
+            return [world]
+        if _leaves(node):
+            return []
+        if node.type == k.ELSE_CLAUSE:
+            worlds = [world]
+            for child in node.named_children:
+                worlds = self._run(child, worlds, names)
+            return worlds
+        return self._run(node, [world], names)
+
+    def _switch(self, node: Node, world: World, names: Slice) -> list[World]:
+        body = node.child_by_field_name(k.F_BODY)
+        if body is None:
+            return [world]
+        result: list[World] = []
+        condition = node.child_by_field_name(k.F_CONDITION)
+        chosen = self.value(condition, world) if condition is not None else UNKNOWN
+        for case in active_children(body, world.scope.unit):
+            label = case.child_by_field_name(k.F_VALUE)
+            value = self.value(label, world) if label is not None else UNKNOWN
+            if isinstance(chosen, int) and isinstance(value, int) and value != chosen:
+                continue
+            worlds = [world]
+            for statement in case.named_children:
+                worlds = self._run(statement, worlds, names)
+            result.extend(worlds)
+        return result or [world]
+
+    def _loop(self, node: Node, world: World, names: Slice) -> list[World]:
+        """After a loop: run it while its condition is known, else forget what it changes."""
+        worlds = [world]
+        init = node.child_by_field_name(k.F_INITIALIZER)
+        if init is not None:
+            worlds = self._run(init, worlds, names) if init.type == k.DECLARATION else self._effect(init, world)
+        body, condition, step = (node.child_by_field_name(f) for f in (k.F_BODY, k.F_CONDITION, k.F_UPDATE))
+        state = worlds[0]
+        for _ in range(MAX_ITERATIONS * 4):
+            holds = self.value(condition, state) if condition is not None else UNKNOWN
+            if not isinstance(holds, (int, float)):
+                break
+            if not holds:
+                return [state]
+            after = self._run(body, [state], names) if body is not None else [state]
+            state = after[0] if after else state
+            state = self._effect(step, state)[0] if step is not None else state
+        changed = {key: UNKNOWN for key in state.state if _assigns(node, key)}
+        return [world.holding({**world.state, **changed})]
+
+    def _iterations(self, node: Node, worlds: list[World], names: Slice) -> list[World]:
+        """The states at the start of the iterations of a loop that holds the launch."""
+        result: list[World] = []
+        init, condition, step = (node.child_by_field_name(f) for f in (k.F_INITIALIZER, k.F_CONDITION, k.F_UPDATE))
+        body = node.child_by_field_name(k.F_BODY)
+        for world in worlds:
+            state = world
+            if init is not None:
+                started = self._run(init, [world], names) if init.type == k.DECLARATION else self._effect(init, world)
+                state = started[0] if started else world
+            for _ in range(MAX_ITERATIONS):
+                holds = self.value(condition, state) if condition is not None else UNKNOWN
+                if isinstance(holds, (int, float)) and not holds:
+                    break
+                result.append(state)
+                if not isinstance(holds, (int, float)):
+                    break
+                after = self._run(body, [state], names) if body is not None and names.touches(body) else [state]
+                state = self._effect(step, after[0] if after else state)[0] if step is not None else state
+        return _distinct(result) or worlds
+
+    # ------------------------------------------------------------- expressions
+
+    def alternatives(self, node: Node, world: World) -> list[tuple[Value, World]]:
+        """The values an expression can have; a ternary whose condition is unknown has both."""
+        node = _plain(node) or node
+        if node.type == k.CONDITIONAL_EXPRESSION:
+            condition, then, other = (node.child_by_field_name(f) for f in (k.F_CONDITION, k.F_CONSEQUENCE, k.F_ALTERNATIVE))
+            holds = self.value(condition, world) if condition is not None else UNKNOWN
+            result: list[tuple[Value, World]] = []
+            if then is not None and (not isinstance(holds, (int, float)) or holds):
+                result.extend(self.alternatives(then, world))
+            if other is not None and (not isinstance(holds, (int, float)) or not holds):
+                result.extend(self.alternatives(other, world))
+            return result[:MAX_STATES]
+        return [(self.value(node, world), world)]
+
+    def value(self, node: Node, world: World) -> Value:
+        """The value of an expression, `UNKNOWN` where only the run knows."""
+        node = _plain(node) or node
+        action = _EXPRESSIONS.get(node.type)
+        if action is not None:
+            found = action(self, node, world)
+            if found is not None:
+                return found
+        number = constants.evaluate(node, world.names(node))
+        return UNKNOWN if number is None else number
+
+    def _identifier(self, node: Node, world: World) -> Value | None:
+        name = text_of(node)
+        if name in world.state:
+            return world.state[name]
+        number = constants.evaluate(node, world.names(node))
+        if number is not None:
+            return number
+        functions = world.scope.functions(name)
+        if functions:
+            return KernelName(tuple(functions))
+        return self._global(name, world)
+
+    def _global(self, name: str, world: World) -> Value | None:
+        """A global dim3 or variable that is initialised with constants and never assigned is not told apart from one that is."""
+        variable = world.scope.variable(name)
+        if variable is None or variable.init is None:
+            return None
+        text = variable.unit.text
+        assigned = re.compile(rb"(?<![\w.>])" + re.escape(name.encode()) + rb"\s*(?:\.\s*[xyz]\s*)?(?:[-+*/]?=(?!=)|\+\+|--)")
+        writes = [m.start() for m in assigned.finditer(text) if not variable.node.start_byte <= m.start() < variable.node.end_byte]
+        if writes:
+            return UNKNOWN
+        place = World(variable.unit.scope, {})
+        kind = variable.node.child_by_field_name(k.F_TYPE)
+        if kind is not None and kind.text == b"dim3":
+            parts = initializer_arguments(variable.init)
+            return _dim([self.value(p, place) for p in parts]) if parts else _as_dim(self.value(variable.init, place))
+        return self.value(variable.init, place)
+
+    def _field(self, node: Node, world: World) -> Value | None:
+        path = text_of(node).replace("->", ".").replace(" ", "")
+        if path in world.state:
+            return world.state[path]
+        holder, member = node.child_by_field_name(k.F_ARGUMENT), node.child_by_field_name(k.F_FIELD)
+        if holder is None or member is None:
+            return UNKNOWN
+        value = self.value(holder, world)
+        if isinstance(value, Dim) and member.text in (b"x", b"y", b"z"):
+            component = getattr(value, text_of(member))
+            return UNKNOWN if component is None else component
+        if isinstance(value, dict):
+            return value.get(text_of(member), UNKNOWN)
+        return None
+
+    def _call(self, node: Node, world: World) -> Value | None:
+        callee = node.child_by_field_name(k.F_FUNCTION)
+        if callee is None:
+            return UNKNOWN
+        name = text_of(callee).rpartition("::")[2]
+        if name in ("dim3", "make_uint3", "uint3"):
+            parts = [self.value(a, world) for a in arguments_of(node)]
+            return parts[0] if len(parts) == 1 and isinstance(parts[0], Dim) else _dim(parts)
+        if name in ("min", "max"):
+            parts = [self.value(a, world) for a in arguments_of(node)]
+            if len(parts) == 2 and all(isinstance(p, (int, float)) for p in parts):
+                return (min if name == "min" else max)(*parts)  # type: ignore[type-var]
+            return UNKNOWN
+        found = self._inline(callee, node, world)
+        if found is not None:
+            return found
+        known = all(isinstance(self.value(a, world), (int, float)) for a in arguments_of(node))
+        return None if known and callee.type != k.FIELD_EXPRESSION else UNKNOWN
+
+    def _inline(self, callee: Node, call: Node, world: World) -> Value | None:
+        """A helper of one return statement, such as a rounding division."""
+        functions = world.scope.functions(text_of(callee)) if callee.type == k.IDENTIFIER else []
+        if len(functions) != 1 or functions[0].body is None or functions[0].template:
+            return None
+        body = [n for n in functions[0].body.named_children if n.type != k.COMMENT]
+        if len(body) != 1 or body[0].type != k.RETURN_STATEMENT or not body[0].named_children:
+            return None
+        declared = parameters(functions[0], scope_of(functions[0]))
+        state: State = {p.name: self.value(a, world) for p, a in zip(declared, arguments_of(call), strict=False)}
+        return self.value(body[0].named_children[0], World(scope_of(functions[0]), state))
+
+    def _binary(self, node: Node, world: World) -> Value | None:
+        left, right = node.child_by_field_name(k.F_LEFT), node.child_by_field_name(k.F_RIGHT)
+        operator = node.child_by_field_name(k.F_OPERATOR)
+        if left is None or right is None or operator is None:
+            return UNKNOWN
+        return _combine((operator.text or b"").decode(), self.value(left, world), self.value(right, world))
+
+    def _unary(self, node: Node, world: World) -> Value | None:
+        argument = node.child_by_field_name(k.F_ARGUMENT)
+        value = self.value(argument, world) if argument is not None else UNKNOWN
+        if not isinstance(value, (int, float)):
+            return value if isinstance(value, KernelName) and (node.text or b"").startswith(b"&") else UNKNOWN
+        return None
+
+    def _cast(self, node: Node, world: World) -> Value | None:
+        inner = node.child_by_field_name(k.F_VALUE)
+        value = self.value(inner, world) if inner is not None else UNKNOWN
+        return int(value) if isinstance(value, float) and value == int(value) else value
+
+    def _template_function(self, node: Node, world: World) -> Value | None:
+        name, listed = node.child_by_field_name(k.F_NAME), template_arguments(node)
+        functions = world.scope.functions(text_of(name)) if name is not None else []
+        explicit = resolve_template_arguments(listed, world.names(node)) if listed is not None else ()
+        return KernelName(tuple(functions), explicit) if functions else None
+
+    def _qualified(self, node: Node, world: World) -> Value | None:
+        last = node
+        while last.type == k.QUALIFIED_IDENTIFIER:
+            inner = last.child_by_field_name(k.F_NAME)
+            if inner is None:
+                return None
+            last = inner
+        if last.type == k.TEMPLATE_FUNCTION:
+            return self._template_function(last, world)
+        functions = world.scope.functions(text_of(node)) or world.scope.functions(text_of(last))
+        return KernelName(tuple(functions)) if functions else None
+
+    def _conditional(self, node: Node, world: World) -> Value | None:
+        found = self.alternatives(node, world)
+        return found[0][0] if len(found) == 1 else UNKNOWN
+
+    def _braces(self, node: Node, world: World) -> Value | None:
+        """`dim3{32, 8}`."""
+        kind, listed = node.child_by_field_name(k.F_TYPE), node.child_by_field_name(k.F_VALUE)
+        parts = [self.value(p, world) for p in initializer_arguments(listed)] if listed is not None else []
+        if kind is not None and kind.text == b"dim3":
+            return _dim(parts)
+        return parts[0] if len(parts) == 1 else UNKNOWN
+
+    def _list(self, node: Node, world: World) -> Value | None:
+        return _dim([self.value(p, world) for p in _parts(node)])
+
+
+_STATEMENTS: dict[str, Callable[[HostWalk, Node, World, Slice], list[World]]] = {
+    k.COMPOUND_STATEMENT: HostWalk._block,
+    k.DECLARATION: HostWalk._declaration,
+    k.EXPRESSION_STATEMENT: HostWalk._expression,
+    k.IF_STATEMENT: HostWalk._if,
+    k.SWITCH_STATEMENT: HostWalk._switch,
+    **dict.fromkeys(_LOOPS, HostWalk._loop),
+}
+_EXPRESSIONS: dict[str, Callable[[HostWalk, Node, World], Value | None]] = {
+    k.IDENTIFIER: HostWalk._identifier,
+    k.FIELD_EXPRESSION: HostWalk._field,
+    k.CALL_EXPRESSION: HostWalk._call,
+    k.BINARY_EXPRESSION: HostWalk._binary,
+    k.POINTER_EXPRESSION: HostWalk._unary,
+    k.UNARY_EXPRESSION: HostWalk._unary,
+    k.CAST_EXPRESSION: HostWalk._cast,
+    k.TEMPLATE_FUNCTION: HostWalk._template_function,
+    k.QUALIFIED_IDENTIFIER: HostWalk._qualified,
+    k.CONDITIONAL_EXPRESSION: HostWalk._conditional,
+    k.COMPOUND_LITERAL_EXPRESSION: HostWalk._braces,
+    k.INITIALIZER_LIST: HostWalk._list,
+}
+
+
+# --------------------------------------------------------------------- helpers
+
+
+def enclosing(unit: Unit, offset: int) -> FunctionDef | None:
+    """The function whose body holds a byte."""
+    best: FunctionDef | None = None
+    for function in unit.all_functions:
+        if function.body is not None and function.body.start_byte <= offset < function.end and (best is None or function.start > best.start):
+            best = function
+    return best
+
+
+def arguments_of(call: Node) -> list[Node]:
+    """The arguments of a call expression."""
+    listed = call.child_by_field_name(k.F_ARGUMENTS)
+    return [n for n in listed.named_children if n.type != k.COMMENT] if listed is not None else []
+
+
+def template_arguments(callee: Node | None) -> Node | None:
+    """The `<…>` of a callee."""
+    while callee is not None and callee.type == k.QUALIFIED_IDENTIFIER:
+        callee = callee.child_by_field_name(k.F_NAME)
+    if callee is None:
+        return None
+    return next((n for n in callee.named_children if n.type == k.TEMPLATE_ARGUMENT_LIST), None)
+
+
+class _Changes:
+    """Where a function body may change which variable, and on which words the new value depends."""
+
+    def __init__(self, body: Node) -> None:
+        text = body.text or b""
+        start = body.start_byte
+        self._depends: dict[bytes, set[bytes]] = {}
+        self._places: dict[bytes, list[int]] = {}
+        for pattern in (_ASSIGNED, _INITIALISED):
+            for match in pattern.finditer(text):
+                self._depends.setdefault(match.group(1), set()).update(_WORD.findall(match.group(2)))
+                self._places.setdefault(match.group(1), []).append(start + match.start(1))
+        for match in _TOUCHED.finditer(text):
+            name = match.group(1) or match.group(2) or match.group(3)
+            self._places.setdefault(name, []).append(start + match.start())
+        for match in _DECLARED.finditer(text):
+            self._places.setdefault(match.group(1), []).append(start + match.start(1))
+        for match in _HANDED.finditer(text):
+            for word in _WORD.finditer(match.group(1)):
+                self._places.setdefault(word.group(), []).append(start + match.start(1) + word.start())
+
+    def slice(self, names: set[bytes]) -> Slice:
+        """The wanted names and those they depend on."""
+        done: set[bytes] = set()
+        pending = list(names)
+        while pending and len(done) < MAX_SLICE:
+            name = pending.pop()
+            if name not in done:
+                done.add(name)
+                pending.extend(self._depends.get(name, ()))
+        return Slice(frozenset(done), tuple(sorted(p for name in done for p in self._places.get(name, ()))))
+
+
+class Slice(NamedTuple):
+    """The names that matter for a launch, and the offsets at which one of them may change."""
+
+    names: frozenset[bytes]
+    places: tuple[int, ...]
+
+    def touches(self, node: Node) -> bool:
+        """Whether a node may change one of them."""
+        i = bisect_left(self.places, node.start_byte)
+        return i < len(self.places) and self.places[i] < node.end_byte
+
+
+def _path(node: Node, body: Node) -> list[Node]:
+    """The nodes from a function's body down to `node`."""
+    path = []
+    current: Node | None = node.parent
+    while current is not None and current.start_byte >= body.start_byte:
+        path.append(current)
+        if current.id == body.id:
+            break
+        current = current.parent
+    return path[::-1]
+
+
+def _call_of(node: Node | None) -> Node | None:
+    """The call of which a name is the callee."""
+    while node is not None and node.type in (k.IDENTIFIER, k.TEMPLATE_FUNCTION, k.QUALIFIED_IDENTIFIER, k.FIELD_IDENTIFIER, k.FIELD_EXPRESSION):
+        parent = node.parent
+        if parent is not None and parent.type == k.CALL_EXPRESSION:
+            callee = parent.child_by_field_name(k.F_FUNCTION)
+            return parent if callee is not None and callee.id == node.id else None
+        node = parent
+    return None
+
+
+def _assigns(node: Node, name: str) -> bool:
+    return re.search(rb"(?<!\w)" + re.escape(name.encode()) + rb"\s*(?:[-+*/%&|^]?=(?!=)|<<=|>>=|\+\+|--)|(?:\+\+|--)\s*" + re.escape(name.encode()), node.text or b"") is not None
+
+
+def _leaves(arm: Node) -> bool:
+    """Whether an arm ends by leaving the function."""
+    last = arm
+    while last.type in (k.COMPOUND_STATEMENT, k.ELSE_CLAUSE) and last.named_children:
+        last = last.named_children[-1]
+    if last.type in (k.RETURN_STATEMENT, k.THROW_STATEMENT):
+        return True
+    return last.type == k.EXPRESSION_STATEMENT and re.match(rb"(?:std::)?(?:exit|abort)\s*\(", last.text or b"") is not None
+
+
+def _plain(node: Node | None) -> Node | None:
+    """Without parentheses."""
+    while node is not None and node.type in (k.CONDITION_CLAUSE, k.PARENTHESIZED_EXPRESSION):
+        value = node.child_by_field_name(k.F_VALUE)
+        node = value if value is not None else next((n for n in node.named_children if n.type != k.COMMENT), None)
+    return node
+
+
+def _parts(node: Node) -> list[Node]:
+    return [n for n in node.named_children if n.type != k.COMMENT]
+
+
+def _dim(parts: list[Value]) -> Dim:
+    numbers = [int(p) if isinstance(p, (int, float)) else None for p in parts[:3]]
+    return Dim(*numbers) if numbers else Dim(1)
+
+
+def _as_dim(value: Value) -> Value:
+    if isinstance(value, (int, float)):
+        return Dim(int(value))
+    return value if isinstance(value, Dim) else Dim(None, None, None) if value is UNKNOWN else value
+
+
+def _aggregate(init: Node, parts: list[Value]) -> Value:
+    """A braced launch configuration: positional (grid, block, bytes, stream) or designated."""
+    pairs = [n for n in init.named_children if n.type == k.INITIALIZER_PAIR]
+    if pairs:
+        return UNKNOWN
+    names = ("gridDim", "blockDim", "dynamicSmemBytes", "stream")
+    return dict(zip(names, parts, strict=False))
+
+
+def _distinct(worlds: list[World]) -> list[World]:
+    if len(worlds) < 2:
+        return worlds
+    seen = {}
+    for world in worlds:
+        key = (id(world.scope), tuple(sorted((n, repr(x)) for n, x in world.state.items())))
+        seen.setdefault(key, world)
+    return list(seen.values())[:MAX_STATES]
+
+
+def _int_divide(a: int, b: int) -> int | None:
+    return None if b == 0 else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+_OPERATORS: dict[str, Callable[[int, int], int | None]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": _int_divide,
+    "%": lambda a, b: None if b == 0 else a % b,
+    "<<": lambda a, b: a << b if 0 <= b < 63 else None,
+    ">>": lambda a, b: a >> b if 0 <= b < 63 else None,
+    "&": lambda a, b: a & b,
+    "|": lambda a, b: a | b,
+    "^": lambda a, b: a ^ b,
+    "<": lambda a, b: int(a < b),
+    ">": lambda a, b: int(a > b),
+    "<=": lambda a, b: int(a <= b),
+    ">=": lambda a, b: int(a >= b),
+    "==": lambda a, b: int(a == b),
+    "!=": lambda a, b: int(a != b),
+    "&&": lambda a, b: int(bool(a) and bool(b)),
+    "||": lambda a, b: int(bool(a) or bool(b)),
+}
+
+
+def _combine(op: str, a: Value, b: Value) -> Value:
+    if isinstance(a, int) and isinstance(b, int) and op in _OPERATORS:
+        result = _OPERATORS[op](a, b)
+        return UNKNOWN if result is None or abs(result) > 1 << 62 else result
+    if isinstance(a, (int, float)) and isinstance(b, (int, float)) and op in ("+", "-", "*", "/"):
+        return UNKNOWN if op == "/" and b == 0 else {"+": a + b, "-": a - b, "*": a * b, "/": a / (b or 1)}[op]
+    if op == "*" and (a == 0 or b == 0):
+        return 0
+    return UNKNOWN
