@@ -1,6 +1,6 @@
 """How much of real CUDA code is understood: kernels and launches found by text alone, against the trees.
 
-    python benchmarks/parse_health.py [--list] REPOSITORY...
+    python benchmarks/parse_health.py [--list] [--unmasked] REPOSITORY...
 
 The ground truth is lexical and shares no code with the product: comments, literals and directives are blanked,
 every `__global__` (or a macro whose definition holds it) is followed to its body by matching brackets, every `<<<` to
@@ -182,7 +182,7 @@ def kernel_marker(datas: list[bytes]) -> re.Pattern[bytes]:
     return re.compile(rb"\b(?:__global__|" + b"|".join(sorted(names)) + rb")\b")
 
 
-def measure(folder: Path) -> Health:
+def measure(folder: Path, unmasked: bool) -> Health:
     health = Health(folder.name)
     names = discover([folder], DiscoverySettings(python=False)).files
     if folder.name == "HeCBench":
@@ -203,7 +203,10 @@ def measure(folder: Path) -> Health:
         health.bare_seconds += time.process_time() - began
         began = time.process_time()
         try:
-            parsed = parse(source, index.lookup(source.path))
+            if unmasked:
+                parsed = ParsedFile(source, source.data, bare.parse(source.data).root_node, {})
+            else:
+                parsed = parse(source, index.lookup(source.path))
         except Exception:
             health.crashes += 1
             traceback.print_exc()
@@ -221,11 +224,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", nargs="+", type=Path)
     parser.add_argument("--list", action="store_true", help="name what failed, on standard error")
+    parser.add_argument("--unmasked", action="store_true", help="the grammar alone, for comparison")
     arguments = parser.parse_args()
     print("|", " | ".join(COLUMNS), "|")
     print("|", " | ".join("---" for _ in COLUMNS), "|")
     for folder in arguments.folders:
-        health = measure(folder)
+        health = measure(folder, arguments.unmasked)
         size = health.size / 1e6
         cells = (
             health.name,

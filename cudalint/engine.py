@@ -191,7 +191,7 @@ def check(
     suppressing = Suppressing(run.sources, registry)
     merged: dict[tuple[object, ...], Merged] = {}
     for settings, arch, kernel, own in run.kernels(paths, progress):
-        rules = run.rules(kernel.path, arch)
+        rules = [rule for rule in run.rules(kernel.path, arch) if _concerns(rule, kernel)]
         for facts in run.facts(kernel, settings) if rules else ():
             for rule in rules:
                 for finding in run.findings(rule, facts):
@@ -427,6 +427,12 @@ class _Pass:
         except Exception as error:
             self.failed("", f"the cost of {finding.rule} in kernel {kernel.name}", error)
             return finding
+
+
+def _concerns(rule: Rule, kernel: FunctionDef) -> bool:
+    """Whether a word that the rule needs is anywhere in sight of the kernel."""
+    words = [word.encode() for word in rule.meta.mentions]
+    return not words or any(word in unit.source.data for unit in kernel.unit.closure for word in words)
 
 
 def _applies(rule: Rule, arch: int) -> bool:

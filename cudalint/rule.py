@@ -56,6 +56,8 @@ class RuleMeta:
     min_arch, max_arch  compute capability x 10 the rule applies to (inclusive), None = unbounded
     also_known_as  what Nsight Compute, compute-sanitizer or nvcc call it
     default     in the default selection
+    mentions    the rule cannot apply to a kernel unless its file, or one that it includes, holds one of these words: the engine
+                then spares the evaluation; () = no such word
     """
 
     name: str
@@ -70,6 +72,7 @@ class RuleMeta:
     max_arch: int | None = None
     also_known_as: tuple[str, ...] = ()
     default: bool = True
+    mentions: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", self.name):

@@ -58,6 +58,7 @@ class SharedBankConflict(Rule):
         fix="sometimes",
         min_arch=50,
         also_known_as=("Uncoalesced Shared Accesses", "Shared Memory Conflicts"),
+        mentions=("__shared__",),
     )
 
     VALID: ClassVar = (

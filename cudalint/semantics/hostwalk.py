@@ -12,25 +12,40 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from cudalint.semantics import constants
 from cudalint.semantics.records import bind_params
 from cudalint.semantics.scope import Scope, scope_of
 from cudalint.semantics.symbols import FunctionDef, active_children, declarator_name, text_of
-from cudalint.semantics.typing import bind, initializer_arguments, parameters, resolve_template_arguments
+from cudalint.semantics.typing import (
+    bind,
+    declarations,
+    declare_local,
+    expression_type,
+    initializer_arguments,
+    parameters,
+    resolve_template_arguments,
+)
 from cudalint.syntax import kinds as k
+from cudalint.syntax.tree import parse_fragment
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
     from cudalint.semantics.program import Program, Unit
+    from cudalint.semantics.types import Type
 
 MAX_STATES = 12
 MAX_ITERATIONS = 12
 MAX_CALLERS = 8
 MAX_DEPTH = 3
 MAX_SLICE = 60
+MAX_VALUE = 400
+MAX_INLINE = 2
+MAX_STATEMENTS = 200
+MAX_RUN = 2000
 
 
 class Unknown:
@@ -57,6 +72,13 @@ class KernelName:
 
     candidates: tuple[FunctionDef, ...]
     explicit: tuple[object, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """An array with the values of its elements."""
+
+    values: tuple[object, ...]
 
 
 Value = object
@@ -86,11 +108,11 @@ class World:
 
 
 _WORD = re.compile(rb"[A-Za-z_]\w*")
-_ASSIGNED = re.compile(rb"([A-Za-z_]\w*)(?:\s*(?:\.|->)\s*\w+)*\s*(?:[-+*/%&|^]?=(?!=)|<<=|>>=)([^;{}]*(?:\{[^;{}]*\})?)")
-_INITIALISED = re.compile(rb"[A-Za-z_>][\w>]*[\s*&]+([A-Za-z_]\w*)\s*[({]([^;]*);")
-_TOUCHED = re.compile(rb"([A-Za-z_]\w*)\s*(?:\+\+|--)|(?:\+\+|--)\s*([A-Za-z_]\w*)|&\s*([A-Za-z_]\w*)")
-_DECLARED = re.compile(rb"(?:[\w>][\s*&]+|,\s*)([A-Za-z_]\w*)\s*(?=[;,])")
-_HANDED = re.compile(rb"[;{}]\s*[A-Za-z_][\w:]*\s*\(([^;{}]*)\)\s*;")
+_AFTER = re.compile(rb"(?:\s*\[[^\[\];]*\]|\s*(?:\.|->)\s*\w+)*\s*(?:([-+*/%&|^]?=(?!=)|<<=|>>=|[({])|\+\+|--|[;,)])")
+_RANGED = re.compile(rb"\bfor\s*\([^;:(){}]*?\b([A-Za-z_]\w*)\s*:(?!:)([^;]*?)\)\s*[{\w]")
+_RETURNED = re.compile(rb"\breturn\b[^;]*")
+_ADDRESS = re.compile(rb"[(,]\s*(?:\([^()]*\)\s*)?&\s*([A-Za-z_]\w*)")
+_TYPE_ENDS = (b"_", b">", b"*", b"&", b",")
 _LOOPS = (k.FOR_STATEMENT, k.WHILE_STATEMENT, k.DO_STATEMENT)
 
 
@@ -101,6 +123,10 @@ class HostWalk:
         self.program = program
         self._entries: dict[tuple[int, Slice, int], list[World]] = {}
         self._changes: dict[FunctionDef, _Changes] = {}
+        self._exits: list[tuple[World, Node | None]] | None = None  # where returns are noted while a function is run
+        self._running = 0
+        self._fuel = 0
+        self._budget = 0
 
     # ------------------------------------------------------------- where
 
@@ -108,10 +134,9 @@ class HostWalk:
         """The states in which `node` can be reached, as far as they concern the names in `wanted`."""
         if function is None or function.body is None:
             return [World(unit.scope, {})]
-        changes = self._changes.get(function)
-        if changes is None:
-            changes = self._changes[function] = _Changes(function.body)
-        names = changes.slice({w for part in wanted for w in _WORD.findall(part.text or b"")})
+        if depth == 0:
+            self._budget = MAX_RUN
+        names = self._slice(function, {w for part in wanted for w in _WORD.findall(part.text or b"")})
         worlds = self._entry(function, names, depth)
         body = function.body
         for inner in _path(node, body):
@@ -119,6 +144,33 @@ class HostWalk:
             if not worlds:
                 break
         return worlds[:MAX_STATES]
+
+    def _slice(self, function: FunctionDef, names: set[bytes]) -> Slice:
+        changes = self._changes.get(function)
+        if changes is None:
+            assert function.body is not None
+            changes = self._changes[function] = _Changes(function.body)
+        return changes.slice(names)
+
+    def _outcomes(self, function: FunctionDef, call: Node, world: World) -> list[tuple[World, Node | None]]:
+        """Run a function of the project on the arguments of a call: its exits, with the return statement taken."""
+        if function.body is None or function.template or function.kind == "kernel" or self._running >= MAX_INLINE:
+            return []
+        args = arguments_of(call)
+        state: State = {p.name: UNKNOWN for p in parameters(function, scope_of(function))}
+        state.update((name, self.value(arg, world)) for name, arg in zip(list(state), args, strict=False))
+        returned = {w for match in _RETURNED.finditer(function.body.text or b"") for w in _WORD.findall(match.group())}
+        names = self._slice(function, {name.encode() for name in state} | returned)
+        outer, self._exits = self._exits, []
+        if not self._running:
+            self._fuel = MAX_STATEMENTS
+        self._running += 1
+        try:
+            ends = self._block(function.body, World(scope_of(function), state), names)
+            return [*self._exits, *((end, None) for end in ends)][:MAX_STATES] if self._fuel >= 0 else []
+        finally:
+            self._exits = outer
+            self._running -= 1
 
     def _toward(self, around: Node, target: Node, worlds: list[World], names: Slice) -> list[World]:
         """From the start of a statement to the part of it that holds the target."""
@@ -130,6 +182,8 @@ class HostWalk:
             return worlds
         if around.type == k.FOR_STATEMENT:
             return self._iterations(around, worlds, names)
+        if around.type == k.FOR_RANGE_LOOP:
+            return self._elements_of(around, worlds)
         if around.type == k.IF_STATEMENT:
             return self._inside_if(around, target, worlds)
         return worlds
@@ -218,7 +272,10 @@ class HostWalk:
         listed = template_arguments(callee)
         for world in self.worlds_at(call, caller, unit, [*args, *([listed] if listed is not None else [])], depth + 1):
             explicit = resolve_template_arguments(listed, world.names(listed)) if listed is not None else ()
-            bound = dict(bind(function, explicit, [None] * len(args)) or {})  # deduction from values is not attempted
+            types: list[Type | None] = [None] * len(args)
+            if len(explicit) < len(function.template):
+                types = argument_types(args, world, call, caller)
+            bound = dict(bind(function, explicit, types) or bind(function, explicit, [None] * len(args)) or {})
             if not bound and function.template:
                 bound = dict(bind_params(function.template, explicit, scope_of(function)))
             state: State = {}
@@ -235,6 +292,11 @@ class HostWalk:
         action = _STATEMENTS.get(statement.type)
         if action is None or not worlds or not names.touches(statement):
             return worlds
+        self._budget -= len(worlds)
+        if self._running:
+            self._fuel -= len(worlds)
+            if self._fuel < 0:
+                return []
         result: list[World] = []
         for world in worlds:
             result.extend(action(self, statement, world, names))
@@ -243,6 +305,9 @@ class HostWalk:
     def _block(self, node: Node, world: World, names: Slice) -> list[World]:
         worlds = [world]
         for statement in active_children(node, world.scope.unit):
+            if statement.type == k.RETURN_STATEMENT and self._exits is not None:
+                self._exits.extend((end, statement) for end in worlds)
+                return []
             worlds = self._run(statement, worlds, names)
         return worlds
 
@@ -252,24 +317,31 @@ class HostWalk:
         worlds = [world]
         for declarator in node.children_by_field_name(k.F_DECLARATOR):
             name = declarator_name(declarator)
+            init = declarator.child_by_field_name(k.F_VALUE)
+            if init is not None and init.type == k.CALL_EXPRESSION:
+                worlds = [w for old in worlds for w in self._call_effect(init, old)]
             if name is None or (name.text or b"") not in names.names:
                 continue
-            init = declarator.child_by_field_name(k.F_VALUE)
             variable = text_of(name)
             if init is None and declarator.type == k.FUNCTION_DECLARATOR and is_dim:
                 init = declarator.child_by_field_name(k.F_PARAMETERS)  # dim3 block(N, M) reads as a function
-            worlds = [w for old in worlds for w in self._initialised(variable, init, is_dim, old)]
+            inner = declarator.child_by_field_name(k.F_DECLARATOR)
+            is_array = k.ARRAY_DECLARATOR in (declarator.type, inner.type if inner is not None else "")
+            worlds = [w for old in worlds for w in self._initialised(variable, init, is_dim, is_array, old)]
         return worlds
 
-    def _initialised(self, variable: str, init: Node | None, is_dim: bool, world: World) -> Iterator[World]:
+    def _initialised(self, variable: str, init: Node | None, is_dim: bool, is_array: bool, world: World) -> Iterator[World]:
         if init is None:
             yield self._set(world, variable, Dim(1) if is_dim else UNKNOWN)
             return
         if init.type in (k.ARGUMENT_LIST, k.INITIALIZER_LIST, k.PARAMETER_LIST):
-            parts = [self.value(n, world) for n in initializer_arguments(init) or _parts(init)]
+            listed = [] if init.type == k.PARAMETER_LIST else initializer_arguments(init)
+            parts = [self.value(n, world) for n in listed or _parts(init)]
             if is_dim:
                 first = parts[0] if len(parts) == 1 else None
                 yield self._set(world, variable, first if isinstance(first, Dim) else _dim(parts))
+            elif is_array:
+                yield self._set(world, variable, Listing(tuple(parts)))
             else:
                 yield self._set(world, variable, parts[0] if len(parts) == 1 else _aggregate(init, parts))
             return
@@ -280,6 +352,12 @@ class HostWalk:
         state = {key: x for key, x in world.state.items() if not key.startswith(name + ".")}
         state[name] = UNKNOWN if value is None else value
         return world.holding(state)
+
+    def _alias(self, node: Node, world: World, names: Slice) -> list[World]:
+        """`using Traits = …;` in a body: a type among the values."""
+        state = dict(world.state)
+        declare_local(node, World(world.scope, state, world.at).names(node))
+        return [world.holding(state)]
 
     def _expression(self, node: Node, world: World, names: Slice) -> list[World]:
         worlds = [world]
@@ -302,7 +380,7 @@ class HostWalk:
                 worlds = [w for old in worlds for w in self._effect(child, old)]
             return worlds
         if node.type == k.CALL_EXPRESSION:
-            return [self._call_effect(node, world)]
+            return self._call_effect(node, world)
         return [world]
 
     def _assignment(self, node: Node, world: World) -> list[World]:
@@ -346,23 +424,23 @@ class HostWalk:
             return world.holding({**world.state, path: UNKNOWN if value is None else value})
         return world
 
-    def _call_effect(self, node: Node, world: World) -> World:
+    def _call_effect(self, node: Node, world: World) -> list[World]:
         """A call may change what it is handed by address, or by reference if it is a function of the project."""
         state = world.state
         callee = node.child_by_field_name(k.F_FUNCTION)
-        by_reference: tuple[bool, ...] = ()
         known = world.scope.functions(text_of(callee)) if callee is not None and callee.type == k.IDENTIFIER else []
+        written = {name.decode(): UNKNOWN for name in _ADDRESS.findall(node.text or b"")}
+        handed: dict[str, str] = {}
         if known:
-            by_reference = tuple(p.reference and not p.const for p in parameters(known[0], scope_of(known[0])))
-        for i, argument in enumerate(arguments_of(node)):
-            target: Node | None = None
-            if argument.type == k.POINTER_EXPRESSION and (argument.text or b"").startswith(b"&"):
-                target = argument.child_by_field_name(k.F_ARGUMENT)
-            elif i < len(by_reference) and by_reference[i]:
-                target = argument
-            if target is not None and text_of(target) in state:
-                state = {**state, text_of(target): UNKNOWN}
-        return world.holding(state)
+            declared = parameters(known[0], scope_of(known[0]))
+            pairs = zip(declared, arguments_of(node), strict=False)
+            handed = {text_of(arg): p.name for p, arg in pairs if p.reference and not p.const and text_of(arg) in state}
+        ends = self._outcomes(known[0], node, world) if handed else []
+        states = [{outside: end.state.get(inside, UNKNOWN) for outside, inside in handed.items()} for end, _ in ends]
+        return [
+            world.holding({**state, **{n: x for n, x in {**written, **out}.items() if n in state and not isinstance(state[n], KernelName)}})
+            for out in states or [dict.fromkeys(handed, UNKNOWN)]
+        ]
 
     def _if(self, node: Node, world: World, names: Slice) -> list[World]:
         condition = node.child_by_field_name(k.F_CONDITION)
@@ -380,6 +458,10 @@ class HostWalk:
         if node is None:
             return [world]
         if _leaves(node):
+            if self._exits is not None:
+                self._run(node, [world], names)
+                if node.type == k.RETURN_STATEMENT:
+                    self._exits.append((world, node))
             return []
         if node.type == k.ELSE_CLAUSE:
             worlds = [world]
@@ -416,14 +498,15 @@ class HostWalk:
         state = worlds[0]
         for _ in range(MAX_ITERATIONS * 4):
             holds = self.value(condition, state) if condition is not None else UNKNOWN
-            if not isinstance(holds, (int, float)):
+            if not isinstance(holds, (int, float)) or self._budget < 0:
                 break
             if not holds:
                 return [state]
             after = self._run(body, [state], names) if body is not None else [state]
             state = after[0] if after else state
             state = self._effect(step, state)[0] if step is not None else state
-        changed = {key: UNKNOWN for key in state.state if _assigns(node, key)}
+        text = node.text or b""
+        changed = {key: UNKNOWN for key in state.state if key.encode() in text and _assignment_to(key).search(text)}
         return [world.holding({**world.state, **changed})]
 
     def _iterations(self, node: Node, worlds: list[World], names: Slice) -> list[World]:
@@ -440,12 +523,30 @@ class HostWalk:
                 holds = self.value(condition, state) if condition is not None else UNKNOWN
                 if isinstance(holds, (int, float)) and not holds:
                     break
-                result.append(state)
                 if not isinstance(holds, (int, float)):
+                    moving = {name: UNKNOWN for name in state.state if step is not None and name in text_of(step)}
+                    result.append(state.holding({**state.state, **moving}) if condition is not None else state)
                     break
+                result.append(state)
                 after = self._run(body, [state], names) if body is not None and names.touches(body) else [state]
                 state = self._effect(step, after[0] if after else state)[0] if step is not None else state
         return _distinct(result) or worlds
+
+    def _elements_of(self, node: Node, worlds: list[World]) -> list[World]:
+        """The states in the iterations of `for (int n : {64, 128})`."""
+        declarator, right = node.child_by_field_name(k.F_DECLARATOR), node.child_by_field_name(k.F_RIGHT)
+        name = declarator_name(declarator) if declarator is not None else None
+        if right is None or name is None:
+            return worlds
+        result: list[World] = []
+        for world in worlds:
+            if right.type == k.INITIALIZER_LIST:
+                values = tuple(self.value(part, world) for part in _parts(right))
+            else:
+                held = self.value(right, world)
+                values = held.values if isinstance(held, Listing) else (UNKNOWN,)
+            result.extend(self._set(world, text_of(name), value) for value in values[:MAX_ITERATIONS])
+        return _distinct(result)
 
     # ------------------------------------------------------------- expressions
 
@@ -461,7 +562,26 @@ class HostWalk:
             if other is not None and (not isinstance(holds, (int, float)) or not holds):
                 result.extend(self.alternatives(other, world))
             return result[:MAX_STATES]
+        if node.type == k.SUBSCRIPT_EXPRESSION:
+            return [(value, world) for value in self._elements(node, world)]
         return [(self.value(node, world), world)]
+
+    def _elements(self, node: Node, world: World) -> list[Value]:
+        """What `array[i]` can be: one element if i is known, any of them if not."""
+        holder, index = node.child_by_field_name(k.F_ARGUMENT), node.child_by_field_name(k.F_INDICES)
+        listing = self.value(holder, world) if holder is not None else UNKNOWN
+        if isinstance(listing, Dim):
+            listing = Listing(tuple(UNKNOWN if part is None else part for part in listing))  # a row in braces
+        if not isinstance(listing, Listing) or index is None or not index.named_children:
+            return [UNKNOWN]
+        at = self.value(index.named_children[0], world)
+        if isinstance(at, int):
+            return [listing.values[at]] if 0 <= at < len(listing.values) else [UNKNOWN]
+        return list(listing.values[:MAX_STATES])
+
+    def _subscript(self, node: Node, world: World) -> Value | None:
+        found = self._elements(node, world)
+        return found[0] if len(found) == 1 else UNKNOWN
 
     def value(self, node: Node, world: World) -> Value:
         """The value of an expression, `UNKNOWN` where only the run knows."""
@@ -538,16 +658,17 @@ class HostWalk:
         return None if known and callee.type != k.FIELD_EXPRESSION else UNKNOWN
 
     def _inline(self, callee: Node, call: Node, world: World) -> Value | None:
-        """A helper of one return statement, such as a rounding division."""
+        """What a small function of the project returns, if that is one value."""
         functions = world.scope.functions(text_of(callee)) if callee.type == k.IDENTIFIER else []
-        if len(functions) != 1 or functions[0].body is None or functions[0].template:
+        if len(functions) != 1 or functions[0].kind == "device":
             return None
-        body = [n for n in functions[0].body.named_children if n.type != k.COMMENT]
-        if len(body) != 1 or body[0].type != k.RETURN_STATEMENT or not body[0].named_children:
-            return None
-        declared = parameters(functions[0], scope_of(functions[0]))
-        state: State = {p.name: self.value(a, world) for p, a in zip(declared, arguments_of(call), strict=False)}
-        return self.value(body[0].named_children[0], World(scope_of(functions[0]), state))
+        found: list[Value] = []
+        for end, statement in self._outcomes(functions[0], call, world):
+            returned = statement.named_children[0] if statement is not None and statement.named_child_count else None
+            value = self.value(returned, end) if returned is not None else UNKNOWN
+            if value not in found:
+                found.append(value)
+        return found[0] if len(found) == 1 else UNKNOWN if found else None
 
     def _binary(self, node: Node, world: World) -> Value | None:
         left, right = node.child_by_field_name(k.F_LEFT), node.child_by_field_name(k.F_RIGHT)
@@ -602,9 +723,20 @@ class HostWalk:
         return _dim([self.value(p, world) for p in _parts(node)])
 
 
+def _misread(walk: HostWalk, node: Node, world: World) -> Value | None:
+    """An argument of `dim3 block(n[0], a * b)` that reads as the declaration of a parameter."""
+    kind = node.child_by_field_name(k.F_TYPE)
+    if kind is not None and node.named_child_count == 1:
+        return walk.value(kind, world)
+    expression, _, broken = parse_fragment(node.text or b"", "expression")
+    at = node.start_byte if world.at is None else world.at
+    return UNKNOWN if broken else walk.value(expression, World(world.scope, world.state, at))
+
+
 _STATEMENTS: dict[str, Callable[[HostWalk, Node, World, Slice], list[World]]] = {
     k.COMPOUND_STATEMENT: HostWalk._block,
     k.DECLARATION: HostWalk._declaration,
+    **dict.fromkeys((k.ALIAS_DECLARATION, k.TYPE_DEFINITION), HostWalk._alias),
     k.EXPRESSION_STATEMENT: HostWalk._expression,
     k.IF_STATEMENT: HostWalk._if,
     k.SWITCH_STATEMENT: HostWalk._switch,
@@ -623,6 +755,9 @@ _EXPRESSIONS: dict[str, Callable[[HostWalk, Node, World], Value | None]] = {
     k.CONDITIONAL_EXPRESSION: HostWalk._conditional,
     k.COMPOUND_LITERAL_EXPRESSION: HostWalk._braces,
     k.INITIALIZER_LIST: HostWalk._list,
+    k.PARAMETER_DECLARATION: _misread,
+    k.TYPE_IDENTIFIER: HostWalk._identifier,
+    k.SUBSCRIPT_EXPRESSION: HostWalk._subscript,
 }
 
 
@@ -653,37 +788,88 @@ def template_arguments(callee: Node | None) -> Node | None:
     return next((n for n in callee.named_children if n.type == k.TEMPLATE_ARGUMENT_LIST), None)
 
 
+def argument_types(args: Iterable[Node], world: World, anchor: Node, function: FunctionDef | None) -> list[Type | None]:
+    """The types of a call's arguments, where declarations before `anchor` in its function tell."""
+    result: list[Type | None] = []
+    for node in args:
+        scope = world.names(node)
+        scope.variable_type = lambda name: _local_type(name, anchor, function, world.scope)
+        found = expression_type(node, scope)
+        result.append(None if found.kind == "unknown" else found)
+    return result
+
+
+def _local_type(name: str, anchor: Node, function: FunctionDef | None, scope: Scope) -> Type | None:
+    """The type of a variable declared before the anchor in its function, or of a parameter."""
+    word = re.compile(rb"\b" + re.escape(name.encode()) + rb"\b")
+    block = anchor.parent
+    while block is not None:
+        if block.type == k.COMPOUND_STATEMENT:
+            for statement in block.named_children:
+                if statement.start_byte >= anchor.start_byte:
+                    break
+                if statement.type == k.DECLARATION and word.search(statement.text or b""):
+                    for declared in declarations(statement, scope):
+                        if declared.name == name:
+                            return declared.type
+        if function is not None and function.body is not None and block.id == function.body.id:
+            break
+        block = block.parent
+    if function is not None:
+        for param in parameters(function, scope):
+            if param.name == name:
+                return param.type
+    return None
+
+
 class _Changes:
-    """Where a function body may change which variable, and on which words the new value depends."""
+    """Where a function body may change which variable, and on which words the new value depends; worked out name by name."""
 
     def __init__(self, body: Node) -> None:
-        text = body.text or b""
-        start = body.start_byte
-        self._depends: dict[bytes, set[bytes]] = {}
-        self._places: dict[bytes, list[int]] = {}
-        for pattern in (_ASSIGNED, _INITIALISED):
-            for match in pattern.finditer(text):
-                self._depends.setdefault(match.group(1), set()).update(_WORD.findall(match.group(2)))
-                self._places.setdefault(match.group(1), []).append(start + match.start(1))
-        for match in _TOUCHED.finditer(text):
-            name = match.group(1) or match.group(2) or match.group(3)
-            self._places.setdefault(name, []).append(start + match.start())
-        for match in _DECLARED.finditer(text):
-            self._places.setdefault(match.group(1), []).append(start + match.start(1))
-        for match in _HANDED.finditer(text):
-            for word in _WORD.finditer(match.group(1)):
-                self._places.setdefault(word.group(), []).append(start + match.start(1) + word.start())
+        self._text = body.text or b""
+        self._start = body.start_byte
+        self._words: dict[bytes, list[int]] = {}
+        for match in _WORD.finditer(self._text):
+            self._words.setdefault(match.group(), []).append(match.start())
+        self._known: dict[bytes, tuple[list[int], set[bytes]]] = {}
+        self._ranged: dict[bytes, set[bytes]] = {}
+        for match in _RANGED.finditer(self._text) if b"for" in self._words else ():
+            self._ranged.setdefault(match.group(1), set()).update(_WORD.findall(match.group(2)))
 
     def slice(self, names: set[bytes]) -> Slice:
         """The wanted names and those they depend on."""
-        done: set[bytes] = set()
-        pending = list(names)
+        done: dict[bytes, None] = {}
+        places: list[int] = []
+        pending = sorted(names)  # nearest first, in an order that every run has
         while pending and len(done) < MAX_SLICE:
-            name = pending.pop()
-            if name not in done:
-                done.add(name)
-                pending.extend(self._depends.get(name, ()))
-        return Slice(frozenset(done), tuple(sorted(p for name in done for p in self._places.get(name, ()))))
+            further: set[bytes] = set()
+            for name in pending[: MAX_SLICE - len(done)]:
+                done[name] = None
+                found, depends = self._changes(name)
+                places.extend(found)
+                further |= depends
+            pending = sorted(further - done.keys())
+        return Slice(frozenset(done), tuple(sorted(places)))
+
+    def _changes(self, name: bytes) -> tuple[list[int], set[bytes]]:
+        known = self._known.get(name)
+        if known is None:
+            known = self._known[name] = ([], set())
+            ranged = self._ranged.get(name)
+            if ranged is not None:
+                known[1].update(ranged)
+            for at in self._words.get(name, ()):
+                after = _AFTER.match(self._text, at + len(name))
+                before = self._text[max(0, at - 64) : at].rstrip()[-1:]
+                if after is None and before not in (b"&", b"+", b"-"):
+                    continue
+                if after is not None and after.group(1) in (b"(", b"{") and not (before.isalnum() or before in _TYPE_ENDS):
+                    continue  # a call, not an initialiser
+                known[0].append(self._start + at)
+                if after is not None and after.group(1):
+                    end = self._text.find(b";", after.end())
+                    known[1].update(_WORD.findall(self._text, after.end(), min(end, after.end() + MAX_VALUE)))
+        return known
 
 
 class Slice(NamedTuple):
@@ -721,8 +907,10 @@ def _call_of(node: Node | None) -> Node | None:
     return None
 
 
-def _assigns(node: Node, name: str) -> bool:
-    return re.search(rb"(?<!\w)" + re.escape(name.encode()) + rb"\s*(?:[-+*/%&|^]?=(?!=)|<<=|>>=|\+\+|--)|(?:\+\+|--)\s*" + re.escape(name.encode()), node.text or b"") is not None
+@lru_cache(maxsize=4096)
+def _assignment_to(name: str) -> re.Pattern[bytes]:
+    word = re.escape(name.encode())
+    return re.compile(rb"(?<!\w)" + word + rb"\s*(?:[-+*/%&|^]?=(?!=)|<<=|>>=|\+\+|--)|(?:\+\+|--)\s*" + word)
 
 
 def _leaves(arm: Node) -> bool:

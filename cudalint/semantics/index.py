@@ -7,6 +7,7 @@ only definitions that no usual spelling introduces.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 _SPECIFIER = (
     rb"\b(?:__device__|__global__|__host__|__constant__|__managed__|__forceinline__|inline|constexpr|const|static|extern"
@@ -28,7 +29,7 @@ _USING = re.compile(rb"\busing\s+(\w+)\s*=")
 _TYPEDEF = re.compile(
     rb"\btypedef\b[^;{}]{0,300}?\b(\w+)\s*(?:\[[^;]{0,40}\]\s*)*;|\}\s*(?:__align__\s*\(\s*\d+\s*\)\s*)?\*?(\w+)\s*(?:,\s*\*?\w+\s*)?;"
 )
-_ENUM = re.compile(rb"\benum\b[^;{}()]{0,120}\{([^}]*)\}")
+_ENUM = re.compile(rb"\benum\b[^;{}()]{0,120}\{")
 _ENUMERATOR = re.compile(rb"(?:^|,)\s*(?:(?://[^\n]*\n|/\*.*?\*/)\s*)*([A-Za-z_]\w*)", re.DOTALL)
 _PATTERNS = (_FUNCTION, _SPECIFIED, _BOUNDED, _USING)
 
@@ -44,11 +45,24 @@ def defined_names(data: bytes) -> frozenset[bytes]:
         for first, second in _TYPEDEF.findall(data):
             names.add(first or second)
     if b"enum" in data:
-        for body in _ENUM.findall(data):
+        for body in _enumerations(data):
             names.update(_ENUMERATOR.findall(body))
     if b"operator" in data:
         names.update(b"operator" + re.sub(rb"\s+", b"", symbol) for symbol in _OPERATOR.findall(data))
     return frozenset(names)
+
+
+def _enumerations(data: bytes) -> Iterator[bytes]:
+    """What stands between the braces of every enumeration."""
+    end = 0
+    while True:
+        head = _ENUM.search(data, end)
+        if head is None:
+            return
+        end = data.find(b"}", head.end())
+        if end < 0:
+            return
+        yield data[head.end() : end]
 
 
 def _type_name(head: bytes) -> list[bytes]:

@@ -20,6 +20,7 @@ from cudalint.semantics.hostwalk import (
     KernelName,
     Value,
     World,
+    argument_types,
     arguments_of,
     enclosing,
     template_arguments,
@@ -29,14 +30,7 @@ from cudalint.semantics.records import default_argument
 from cudalint.semantics.scope import scope_of
 from cudalint.semantics.symbols import FunctionDef, text_of
 from cudalint.semantics.types import Type
-from cudalint.semantics.typing import (
-    bind,
-    declarations,
-    expression_type,
-    parameters,
-    resolve_call,
-    resolve_template_arguments,
-)
+from cudalint.semantics.typing import bind, resolve_call, resolve_template_arguments
 from cudalint.syntax import kinds as k
 from cudalint.syntax.tree import parse_fragment
 
@@ -44,7 +38,6 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
     from cudalint.semantics.program import Program, Unit
-    from cudalint.semantics.scope import Scope
 
 MAX_LAUNCHES = 16
 MAX_MACRO_USES = 24
@@ -112,8 +105,10 @@ class Site:
 
 _API = rb"cudaLaunchKernelExC|cudaLaunchKernelEx|cudaLaunchKernel|cudaLaunchCooperativeKernel"
 _LAUNCH = re.compile(rb"<<<|\b(?:" + _API + rb")\b")
+_DEFINE = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(\w+)((?:\\\r?\n|[^\n])*)", re.MULTILINE)
+_PARTED_START, _PARTED_END = re.compile(r"<<\s+<"), re.compile(r">>\s+>")
 _LOOPS = (k.FOR_STATEMENT, k.WHILE_STATEMENT, k.DO_STATEMENT, k.FOR_RANGE_LOOP)
-_NAMES = (k.IDENTIFIER, k.TEMPLATE_FUNCTION, k.QUALIFIED_IDENTIFIER, k.FIELD_EXPRESSION)
+_NAMES = (k.IDENTIFIER, k.TYPE_IDENTIFIER, k.TEMPLATE_FUNCTION, k.QUALIFIED_IDENTIFIER, k.FIELD_EXPRESSION)
 
 
 def sites_of(unit: Unit) -> list[Site]:
@@ -137,9 +132,24 @@ def sites_of(unit: Unit) -> list[Site]:
         site = _site(unit, node, match.group(), None)
         if site is not None:
             found.append(site)
-    for macro in macros:
+    for macro in _spread(unit, macros):
         found.extend(_macro_sites(unit, macro))
     return sorted(found, key=lambda s: s.anchor.start_byte)
+
+
+def _spread(unit: Unit, macros: dict[str, None]) -> dict[str, None]:
+    """The macros with a launch in their body, those of included files too, and the macros that use one of them."""
+    bodies: dict[str, bytes] = {}
+    for file in unit.closure:
+        if file is unit or _LAUNCH.search(file.source.data):
+            bodies.update((name.decode("utf-8", "replace"), body) for name, body in _DEFINE.findall(file.source.data))
+    found = macros | {name: None for name, body in bodies.items() if _LAUNCH.search(body)}
+    fresh = list(found)
+    while fresh:
+        used = re.compile(rb"\b(?:" + b"|".join(re.escape(name.encode()) for name in fresh) + rb")\b")
+        fresh = [name for name, body in bodies.items() if name not in found and used.search(body)]
+        found |= dict.fromkeys(fresh)
+    return found
 
 
 def _macro_sites(unit: Unit, name: str) -> Iterator[Site]:
@@ -159,6 +169,8 @@ def _macro_sites(unit: Unit, name: str) -> Iterator[Site]:
         body = expand(macro, parsed[0], lambda word, at=use.start(): unit.macro(word, at))  # type: ignore[misc]
         if body is None:
             continue
+        if "<<" in body:  # `<<<` is no token of the preprocessor, which may part it
+            body = _PARTED_END.sub(">>>", _PARTED_START.sub("<<<", body))
         root, source, _ = parse_fragment(body.encode(), "statements")
         call = node.parent if node.parent is not None and node.parent.type == k.CALL_EXPRESSION else node
         for match in _LAUNCH.finditer(source):
@@ -236,6 +248,7 @@ class Launches:
         self._walk = HostWalk(program)
         self._sites: dict[str, list[Site]] = {}
         self._resolved: dict[Site, list[Launch]] = {}
+        self._local_types: dict[tuple[Site, str, int], Type | None] = {}
 
     def of(self, kernel: FunctionDef) -> tuple[Launch, ...]:
         """The launches that can mean `kernel`, own file first."""
@@ -263,12 +276,11 @@ class Launches:
 
     def _candidates(self, unit: Unit, name: str) -> Iterator[Site]:
         """Launches of the name, and launches of whatever a variable or parameter holds where the name is mentioned."""
-        word = re.compile(rb"\b" + re.escape(name.encode()) + rb"\b")
+        if name.encode() not in unit.source.data:
+            return
         for site in self.sites(unit):
             if site.name == name or not _is_kernel_name(site):
                 yield site
-        if not word.search(unit.source.data):
-            return
         for included in unit.closure[1:]:
             yield from (site for site in self.sites(included) if not _is_kernel_name(site))
 
@@ -346,47 +358,21 @@ class Launches:
             return None
         if len(kernels) == 1 and not kernels[0].template:
             return kernels[0], ()
-        types = self._types(site, world, function)
+        if len(kernels) == 1 and _is_complete(kernels[0], value.explicit):
+            return kernels[0], _known(zip((p.name for p in kernels[0].template), value.explicit, strict=True))
+        types = argument_types(site.args, world, site.anchor, function) if site.args is not None else None
         found = resolve_call(kernels, value.explicit, types) if types is not None else None  # type: ignore[arg-type]
         if found is not None:
             return found.definition, _known(found.bindings)  # type: ignore[return-value]
         kernel = next((f for f in kernels if f.specialises is None), kernels[0])
         return kernel, _partly(kernel, value.explicit, types)
 
-    def _types(self, site: Site, world: World, function: FunctionDef | None) -> list[Type | None] | None:
-        """The types of the arguments, where declarations near the launch tell."""
-        if site.args is None:
-            return None
-        result: list[Type | None] = []
-        for node in site.args:
-            scope = world.names(node)
-            scope.variable_type = lambda name: _local_type(name, site.anchor, function, world.scope)
-            found = expression_type(node, scope)
-            result.append(None if found.kind == "unknown" else found)
-        return result
 
-
-def _local_type(name: str, anchor: Node, function: FunctionDef | None, scope: Scope) -> Type | None:
-    """The type of a variable declared before the launch in its function."""
-    word = re.compile(rb"\b" + re.escape(name.encode()) + rb"\b")
-    block = anchor.parent
-    while block is not None:
-        if block.type == k.COMPOUND_STATEMENT:
-            for statement in block.named_children:
-                if statement.start_byte >= anchor.start_byte:
-                    break
-                if statement.type == k.DECLARATION and word.search(statement.text or b""):
-                    for declared in declarations(statement, scope):
-                        if declared.name == name:
-                            return declared.type
-        if function is not None and function.body is not None and block.id == function.body.id:
-            break
-        block = block.parent
-    if function is not None:
-        for param in parameters(function, scope):
-            if param.name == name:
-                return param.type
-    return None
+def _is_complete(kernel: FunctionDef, explicit: Sequence[object]) -> bool:
+    """Whether explicit template arguments name the instantiation without deduction."""
+    if kernel.specialises is not None or len(explicit) != len(kernel.template) or any(p.pack for p in kernel.template):
+        return False
+    return all(value is not None and getattr(value, "kind", "") != "unknown" for value in explicit)
 
 
 def _is_kernel_name(site: Site) -> bool:

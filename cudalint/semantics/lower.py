@@ -8,12 +8,24 @@ from weakref import WeakKeyDictionary
 from tree_sitter import Node
 
 from cudalint.semantics import ir
-from cudalint.semantics.lowering import calls, declarations, expressions, statements, values
+from cudalint.semantics.lowering import (
+    calls,
+    declarations,
+    expressions,
+    initializers,
+    names,
+    objects,
+    operators,
+    packs,
+    statements,
+    values,
+)
 from cudalint.semantics.lowering.cache import Cache
 from cudalint.semantics.lowering.context import Callee, Context, Variable, children_of, field, text_of
 from cudalint.semantics.lowering.lambdas import result_of
+from cudalint.semantics.scope import scope_of
 from cudalint.semantics.types import INT, UNKNOWN, Type, pointer_to
-from cudalint.semantics.typing import Declared, member_field, resolve_type
+from cudalint.semantics.typing import Declared, member_field, resolve_type, template_argument
 from cudalint.syntax import kinds
 
 if TYPE_CHECKING:
@@ -21,6 +33,8 @@ if TYPE_CHECKING:
     from cudalint.semantics.symbols import FunctionDef
 
 MAX_PASSES = 4
+HANDLERS = (expressions, initializers, names, operators, packs, statements)
+"""The modules that register what they lower when they are imported."""
 
 _caches: WeakKeyDictionary[Program, Cache] = WeakKeyDictionary()
 
@@ -34,7 +48,24 @@ def lower(reference: ir.FunctionRef, program: Program) -> ir.Function:
     cache = _caches.get(program)
     if cache is None:
         cache = _caches[program] = Cache(_lower)
-    return _lower(cache, reference)
+    return _lower(cache, _completed(reference))
+
+
+def _completed(reference: ir.FunctionRef) -> ir.FunctionRef:
+    """The reference with default template arguments for those that are missing."""
+    definition = cast("FunctionDef", reference.definition)
+    known = dict(reference.bindings)
+    if all(p.default is None or p.name in known for p in definition.template):
+        return reference
+    own = {p.name for p in definition.template}
+    bindings = {name: value for name, value in reference.bindings if name not in own}
+    for param in definition.template:
+        value = known.get(param.name)
+        if value is None and param.default is not None:
+            value = template_argument(param.default, scope_of(definition, bindings))
+        if value is not None:
+            bindings[param.name] = value
+    return ir.FunctionRef(definition, tuple(bindings.items()))
 
 
 def _lower(cache: Cache, reference: ir.FunctionRef) -> ir.Function:
@@ -122,13 +153,13 @@ def _this(ctx: Context, definition: FunctionDef) -> ir.Symbol | None:
 def _parameters(ctx: Context, declared: tuple[Declared, ...]) -> tuple[ir.Symbol, ...]:
     callees = {name: value for name, value in ctx.reference.bindings if isinstance(value, ir.FunctionRef | ir.Lambda)}
     params: list[ir.Symbol] = []
-    packs: dict[str, list[Declared]] = {}
+    bundles: dict[str, list[Declared]] = {}
     for param in declared:
         if param.pack:
-            packs.setdefault(param.name, []).append(param)
+            bundles.setdefault(param.name, []).append(param)
         else:
             params.append(declarations.parameter(ctx, param, _callee(param, callees)))
-    for elements in packs.values():
+    for elements in bundles.values():
         params.extend(declarations.pack(ctx, elements))
     return tuple(params)
 
@@ -186,13 +217,13 @@ def _initializer(ctx: Context, item: Node, type_: Type, out: list[ir.Stmt]) -> N
         args = tuple(values.decay(a.expr) for a in calls.arguments(ctx, listed))
         out.append(ir.Evaluate(start, end, ctx.unknown(item, *args, text="base initialiser")))
         return
-    target = expressions.own_member(ctx, name, start, end)
+    target = names.own_member(ctx, name, start, end)
     if not isinstance(target, ir.Load):
         return
     if found.type.kind == "array":
         return
     if listed.type == kinds.INITIALIZER_LIST:
-        value = expressions.initializer(ctx, listed, found.type)
+        value = initializers.initializer(ctx, listed, found.type)
     else:
-        value = calls.converted(ctx, item, found.type, calls.arguments(ctx, listed))
-    out.append(ir.Evaluate(start, end, expressions.assign(ctx, item, target, values.decay(value))))
+        value = objects.converted(ctx, item, found.type, calls.arguments(ctx, listed))
+    out.append(ir.Evaluate(start, end, operators.assign(ctx, item, target, values.decay(value))))

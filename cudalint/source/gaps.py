@@ -178,6 +178,17 @@ def _simplify(page: Page, start: int, follows: re.Pattern[bytes]) -> None:
         page.blank(start, end)
 
 
+def _name_braces(page: Page, match: re.Match[bytes]) -> None:
+    """`k<<<n, {x, y, 1}>>>()`: braces want a type before them."""
+    for brace in re.compile(rb"[,<]([ \t]*)(\{)").finditer(page.code, match.start(), match.end(1)):
+        close = page.close(brace.start(2))
+        if brace[1]:
+            page.put(brace.start(2) - 1, b"_")
+        elif close > 0:
+            page.put(brace.start(2), b"(")
+            page.put(close, b")")
+
+
 def _name_parameter(page: Page, match: re.Match[bytes]) -> None:
     page.put(match.start(1), b"_")
 
@@ -222,12 +233,13 @@ _GAPS = (
     _gap(rb"\b(operator\s*[-+*/%]+)\s*\(", _name_operator, _AFTER_STATEMENT),
     _gap(rb"\boperator\s*\(\s*\)\s*(<[^(){};]*>)\s*\(", _blank_group),
     _gap(rb"\benum\s+(?:class|struct)?\s*(\[\[[^\[\]]*\]\])", _blank_group),
-    _gap(rb"\benum\s*(:\s*[\w:\s]+?)\s*\{", _blank_group),
+    _gap(rb"\benum\s*(:\s*[\w:\s]{1,80}?)\s*\{", _blank_group),
     _gap(rb"(,\s*(?:void|bool|int)\s*\(\s*\))\s*\)", _blank_group),
     _gap(rb"(:\s*\d+\s*,)", _blank_bitfield),
     _gap(rb",([ \t])\s*:\s*\d", _name_parameter),
     _gap(rb"=\s*[\w:]+\s*(\(\s*\*\s*\)\s*\([^(){};]*\))\s*[,>]", _blank_group),
-    _gap(rb"(\*\s*&&?)\s*\.\.\.", _blank_group),
+    _gap(rb"[*&]\s*(\.\.\.)\s*[A-Za-z_]", _blank_group),
+    _gap(rb"<<<([^;{}<]{0,200}\{[^;<]{0,200}?)>>>\s*\(", _name_braces),
     _gap(
         rb"(?:[;{}>])\s*(?:(?:static|inline|constexpr|virtual|__\w+__)\s+)*\w[\w:]*::\w+\s*(<)", _simplify_return_type, lossy=True
     ),

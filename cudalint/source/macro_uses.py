@@ -10,22 +10,22 @@ from cudalint.source.page import EXPRESSION_WORDS, REACH, WORD_CHARS, WORD_START
 from cudalint.source.specifiers import TYPE_TAKERS, TYPE_WORDS
 
 _TYPE_ARGUMENT = re.compile(
-    rb"\s*("
-    + TYPE_WORDS
-    + rb"\b(?:\s+"
-    + TYPE_WORDS
-    + rb"\b|\s*[*&])*|(?:const\s+)?[A-Za-z_][\w:]*(?:\s+const)?\s*[*&][\s*&]*)\s*\Z"
+    rb"\s*(%(word)b\b(?:\s+%(word)b\b|\s*[*&])*|(?:const\s+)?[A-Za-z_][\w:]*(?:\s+const)?\s*[*&][\s*&]*)\Z"
+    % {b"word": TYPE_WORDS}
 )
+_OPERATOR_ARGUMENT = re.compile(rb"\s*([-+*/%<>=!&|^~]+)\Z")
+# of text with single spaces: specifiers, type, template arguments, more of the type, pointers, name, array lengths, default
 _PARAMETER = re.compile(
-    rb"\s*(?:(?:const|volatile|unsigned|signed|struct|typename)\s+)*[A-Za-z_][\w:]*(?:\s*<[^()=]*>)?(?:::\w+)*"
-    rb"(?:\s+(?:const|int|long|char|short))*[\s*&]*(?:(?:const|__restrict__|\.\.\.)\s*)*(?:[A-Za-z_]\w*)?\s*(?:\[[^\]]*\]\s*)*(?:=[^=].*)?\Z|\s*\.\.\.\s*\Z",
-    re.DOTALL,
+    rb"(?:(?:const|volatile|unsigned|signed|struct|typename) )*[A-Za-z_][\w:]*(?: ?<[^()=]*>)?(?:::\w+)*"
+    rb"(?: (?:const|int|long|char|short)\b)* ?(?:[*&] ?)*(?:(?:const|__restrict__|\.\.\.) ?)*(?:[A-Za-z_]\w*)? ?(?:\[[^\]]*\] ?)*"
+    rb"(?:=[^=].*)?|\.\.\."
 )
-_OPERATOR_ARGUMENT = re.compile(rb"\s*([-+*/%<>=!&|^~]+)\s*\Z")
+_LONGEST_PARAMETER = 500
 _STATEMENT_START = re.compile(rb"\s*(?:using|typedef|return|static|constexpr|if|for|while|do|switch|throw|const\s+auto|auto)\b")
 _AFTER_TEMPLATE_PARAMETER = (b">", b",", b"*", b"=")
 _STATEMENT_MARK = re.compile(rb"[;{}]")
 _NO_WORD = re.compile(rb"[^\w\n\r]")
+_MACRO_CALL = re.compile(rb"\s*[A-Z_][A-Z0-9_]{2,}\s*\(")
 _LAST_WORD = re.compile(rb"(?:^|\s)([A-Za-z_]\w*)\Z")
 
 
@@ -69,12 +69,12 @@ class MacroUseStep:
             self.page.put(start, b"int")
             return
         if follows == b"{" and starts_statement:
-            if not all(_PARAMETER.match(self.page.code, *part) for part in parts):
+            if not all(self._is_parameter(*part) for part in parts):
                 self.page.note(start, b"macro:" + name, bytes(self.page.data[opening + 1 : close]))
                 self.page.blank(opening + 1, close)
             return
         if follows == b";" and starts_statement and self.page.scope(start) == "class":
-            if not all(_PARAMETER.match(self.page.code, *part) for part in parts):
+            if not all(self._is_parameter(*part) for part in parts):
                 self.page.note(start, b"macro:" + name, bytes(self.page.data[opening + 1 : close]))
                 self.page.blank(start, close + 1)
             return
@@ -86,6 +86,11 @@ class MacroUseStep:
             self.page.note(start, b"macro:" + name, bytes(self.page.data[opening + 1 : close]))
             self.page.blank(start, close + 1)
 
+    def _is_parameter(self, begin: int, end: int) -> bool:
+        """Whether an argument reads as the declaration of a parameter."""
+        text = b" ".join(self.page.code[begin:end].split())
+        return len(text) <= _LONGEST_PARAMETER and _PARAMETER.fullmatch(text) is not None
+
     def _in_template_head(self, position: int) -> bool:
         begin = self.page.code.rfind(b"template", max(position - REACH, 0), position)
         return begin >= 0 and _STATEMENT_MARK.search(self.page.code, begin, position) is None and self.page.scope(position) != "("
@@ -93,11 +98,12 @@ class MacroUseStep:
     def _name_types(self, parts: list[tuple[int, int]]) -> None:
         """A type as an argument becomes an identifier of the same length."""
         for begin, end in parts:
-            match = _TYPE_ARGUMENT.match(self.page.code, begin, end)
-            if match is None:
-                match = _OPERATOR_ARGUMENT.match(self.page.code, begin, end)
+            last = self.page.previous(end) + 1
+            if last <= begin:
+                continue
+            match = _TYPE_ARGUMENT.match(self.page.code, begin, last) or _OPERATOR_ARGUMENT.match(self.page.code, begin, last)
             if match is not None:
-                self.page.put(match.start(1), _NO_WORD.sub(b"_", match[1].rstrip()[:-1]) + b"_")
+                self.page.put(match.start(1), _NO_WORD.sub(b"_", match[1][:-1]) + b"_")
 
     def _fill_empty(self, opening: int, close: int, parts: list[tuple[int, int]]) -> None:
         if len(parts) < 2:
@@ -127,29 +133,30 @@ class MacroUseStep:
             for left, right in zip(edges[0::2], edges[1::2], strict=True):
                 self.page.blank(left, right)
         else:
-            last = self.page.previous(close)
-            ended = self.page.char(last) in (b";", b"}")
-            has_end = self.page.char(after) == b";"
-            if not ended and not has_end and last + 1 == close:
+            ends = self._block_end(close, after)
+            if ends is None:
                 return False
             self.page.blank(start, first[0] - 1)
             self.page.put(first[0] - 1, b"{")
-            if ended:
-                self.page.put(close, b"}")
-            elif last + 1 < close:
-                self.page.put(
-                    last + 1, b";" if self.page.code[last + 1] in b" \t" else bytes(self.page.code[last + 1 : last + 2])
-                )
-                self.page.put(close, b"}")
-            else:
-                self.page.put(close, b";")
-                self.page.put(after, b"}")
-                return True
+            for place, character in ends:
+                self.page.put(place, character)
         if self.page.char(after) == b";":
             self.page.put(after, b" ")
         return True
 
-    def _is_statement(self, begin: int, end: int) -> bool:
+    def _block_end(self, close: int, after: int) -> tuple[tuple[int, bytes], ...] | None:
+        """Where `;` (if the last statement lacks it) and `}` go for the `)` at `close`; None if there is no room."""
+        last = self.page.previous(close)
+        if self.page.char(last) in (b";", b"}"):
+            return ((close, b"}"),)
+        room = self.page.free_blank(last + 1, close)
+        if room >= 0:
+            return (room, b";"), (close, b"}")
+        place = after if self.page.char(after) == b";" else self.page.free_blank(close + 1, after)
+        return ((close, b";"), (place, b"}")) if place >= 0 else None
+
+    def _is_statement(self, begin: int, end: int, depth: int = 4) -> bool:
+        """Whether an argument is statements: it holds a semicolon, begins like one, or is a macro whose argument is one."""
         position = self.page.next(begin)
         if position < end and self.page.code[position] == 123:
             close = self.page.close(position)
@@ -162,7 +169,13 @@ class MacroUseStep:
             if match[0] in b"([{":
                 close = self.page.close(match.start())
                 position = close if match.start() < close < end else position
-        return _STATEMENT_START.match(self.page.code, begin, end) is not None
+        if _STATEMENT_START.match(self.page.code, begin, end) is not None:
+            return True
+        inner = _MACRO_CALL.match(self.page.code, begin, end) if depth else None
+        close = self.page.close(inner.end() - 1) if inner is not None else -1
+        if inner is None or not 0 < close < end or self.page.next(close + 1) < end:
+            return False
+        return any(self._is_statement(*part, depth - 1) for part in self.page.arguments(inner.end(), close))
 
     def _end_statement(self, name: bytes, start: int, opening: int, close: int, after: int) -> None:
         """Give a statement macro its semicolon, on a blank."""

@@ -165,8 +165,10 @@ class Page:
             opening = self.enclosing(position)
             if opening < 0:
                 return "namespace"
-            if self.code[opening] != 123:
+            if self.code[opening] in b"([":
                 return "("
+            if self.code[opening] != 123:
+                return "block"  # the bracket of a macro that has become one
             before = self.previous(opening)
             head = self.char(before)
             if head != b"{":

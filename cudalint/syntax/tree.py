@@ -228,7 +228,7 @@ class _Attempt:
         self.attributes = dict(masker.attributes)
         self.dropped = list(masker.dropped)
         found = list(_marked_nodes(tree.root_node, text))
-        launches = [node for node in found if node.type == kinds.KERNEL_CALL_SYNTAX]
+        launches = [node for node in found if node.type == kinds.KERNEL_CALL_SYNTAX and node.parent and not node.parent.has_error]
         kernels = [node for node in found if node.type != kinds.KERNEL_CALL_SYNTAX and _has_global(node)]
         self.errors = _error_ranges(tree.root_node)
         self.cost = _cost(self.errors)

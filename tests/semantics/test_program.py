@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from cudalint.semantics.program import Program, Unit
 from cudalint.semantics.scope import scope_of
 from cudalint.semantics.typing import parameters
@@ -210,3 +212,39 @@ def test_unreadable_files_are_ignored(project: Project) -> None:
     unit = file(program, "a.cu")
     assert unit.constant("N") == 1 and unit.constant("M") is None
     assert program.unit(Path(program.root) / "missing.cu") is None
+
+
+DEFINING = [
+    ("f", "__device__ float f(float x) {}"),
+    ("f", "template <typename T>\n__device__ __forceinline__ T\nf(T x) {}"),
+    ("f", "static inline int f(int a,\n    int b) { return a; }"),
+    ("f", "  std::vector<int> f(int a) { return {}; }"),
+    ("f", "__global__ void __launch_bounds__(256, 2) f(float* p) {}"),
+    ("f", "MY_DEVICE_INLINE float f(float x) {}"),
+    ("f", "template <> __device__ float f<float>(float x) {}"),
+    ("operator+", "__device__ float2 operator+(float2 a, float2 b) {}"),
+    ("S", "struct S { int a; };"),
+    ("S", "template <typename T> struct alignas(sizeof(T) * max(2, 4)) S : Base<T, (1 > 2)> {};"),
+    ("S", "class __align__(8) S final : public A, private n::B {};"),
+    ("S", "template <>\nstruct S<float, 3> {};"),
+    ("S", "typedef struct { float x; } S;"),
+    ("S", "typedef struct tag { float x; } S, *SP;"),
+    ("S", "typedef unsigned int S;"),
+    ("S", "typedef float S[4];"),
+    ("S", "using S = float;"),
+    ("E", "enum E { a };"),
+    ("E", "enum class E : int { a };"),
+    ("b", "enum { a = 1, b, c };"),
+    ("b", "enum E { a, // first\n b /* second */ = 2 };"),
+    ("N", "constexpr int N = 4;"),
+    ("N", "static const unsigned long long N{4};"),
+    ("N", "__constant__ float N[16];"),
+    ("N", "extern __constant__ float N;"),
+    ("N", "template <typename T> inline constexpr int N = sizeof(T);"),
+]
+
+
+@pytest.mark.parametrize(("name", "text"), DEFINING)
+def test_files_that_define_a_name(project: Project, name: str, text: str) -> None:
+    program = project({"a.cu": f"int before;\n{text}\nint after(float);\n", "b.cu": "void g() { f(S(), N, a, b); }\n"})
+    assert names(program, program.defining_files(name)) == ["a.cu"]

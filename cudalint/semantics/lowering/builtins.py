@@ -174,7 +174,8 @@ _OF_ARGUMENT = _table(
             0,
             """__shfl __shfl_up __shfl_down __shfl_xor abs labs llabs __hadd __hsub __hmul __hfma __hneg __habs __hadd2
             __hsub2 __hmul2 __hfma2 __hmax __hmin __hmax2 __hmin2 __hneg2 __habs2 __h2div h2div hsqrt h2sqrt hexp h2exp hlog
-            h2rcp min max clamp""",
+            h2rcp min max clamp
+            __builtin_assume_aligned""",
         ),
         (
             1,
@@ -206,6 +207,7 @@ _NAMED = _table(
     )
 )
 _FETCHES = re.compile(r"(?:tex(?:1D|2D|3D|Cubemap)\w*|surf(?:1D|2D|3D)\w*read)$")
+_TEXTURE = re.compile(r"texture\s*<\s*([^,<>]+)")
 _ATOMIC = re.compile(r"atomic[A-Z]\w*$")
 
 
@@ -232,9 +234,17 @@ def result_type(ctx: Context, name: str, args: Sequence[ir.Expr], explicit: Sequ
         return _math_type(args)
     if _ATOMIC.match(name):
         return (args[0].type.element or UNKNOWN) if args else UNKNOWN
-    if _FETCHES.match(name) and explicit and isinstance(explicit[0], Type):
-        return explicit[0]
+    if _FETCHES.match(name):
+        return _fetched(ctx, args, explicit)
     return UNKNOWN
+
+
+def _fetched(ctx: Context, args: Sequence[ir.Expr], explicit: Sequence[object]) -> Type:
+    """The type of a texel: said by the call, or by the type of a texture reference."""
+    if explicit and isinstance(explicit[0], Type):
+        return explicit[0]
+    found = _TEXTURE.match(args[0].type.name) if args else None
+    return (ctx.scope.type(found.group(1).strip()) if found is not None else None) or UNKNOWN
 
 
 def _math_type(args: Sequence[ir.Expr]) -> Type:

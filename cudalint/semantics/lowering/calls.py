@@ -10,14 +10,13 @@ from tree_sitter import Node
 
 from cudalint.semantics import ir
 from cudalint.semantics.constants import evaluate
-from cudalint.semantics.lowering import builtins, expressions, groups, lambdas, macros, values
+from cudalint.semantics.lowering import builtins, groups, initializers, lambdas, macros, names, objects, packs, values
 from cudalint.semantics.lowering.cache import Explicit, Shapes
 from cudalint.semantics.lowering.context import Callee, Closure, Context, Variable, children_of, field, text_of
 from cudalint.semantics.symbols import FunctionDef
 from cudalint.semantics.types import INT, UNKNOWN, VOID, Type
 from cudalint.semantics.typing import (
     Record,
-    constructors,
     member_field,
     methods,
     resolve_template_arguments,
@@ -64,7 +63,7 @@ def call(ctx: Context, node: Node) -> ir.Expr:
     if kind == kinds.FIELD_EXPRESSION:
         return _method_call(ctx, node, function, listed)
     if kind in _TYPE_NODES:
-        return functional_cast(ctx, node, resolve_type(function, ctx.scope), listed)
+        return objects.functional_cast(ctx, node, resolve_type(function, ctx.scope), listed)
     named = name_of(function)
     if named is None:
         return _call_of_value(ctx, node, function, listed)
@@ -109,7 +108,7 @@ def arguments(ctx: Context, listed: Node) -> list[Argument]:
         if node.type == kinds.PARAMETER_PACK_EXPANSION:
             pattern = field(node, kinds.F_PATTERN)
             if pattern is not None:
-                result.extend(Argument(e, e.type) for e in expressions.expanded(ctx, pattern))
+                result.extend(Argument(e, e.type) for e in packs.expanded(ctx, pattern))
             continue
         result.append(_argument(ctx, node))
     return result
@@ -131,8 +130,8 @@ def _named_callee(ctx: Context, node: Node) -> Argument | None:
         if isinstance(entry, Variable) and entry.callee is not None:
             callee = entry.callee
             shape = callee.plain if isinstance(callee, Closure) else callee
-            return Argument(expressions.read(ctx, entry, node), shape)
-        if entry is not None or name in expressions.SPECIALS:
+            return Argument(names.read(ctx, entry, node), shape)
+        if entry is not None or name in names.SPECIALS:
             return None
     elif node.type not in (kinds.TEMPLATE_FUNCTION, kinds.QUALIFIED_IDENTIFIER):
         return None
@@ -162,7 +161,7 @@ def _joined(named: Named) -> str:
     return f"{named.qualifier}::{named.name}" if named.qualifier else named.name
 
 
-def _values(args: Sequence[Argument]) -> tuple[ir.Expr, ...]:
+def values_of(args: Sequence[Argument]) -> tuple[ir.Expr, ...]:
     return tuple(values.decay(a.expr) for a in args)
 
 
@@ -178,7 +177,7 @@ def _handed(expr: ir.Expr) -> ir.Expr:
     return values.decay(expr)
 
 
-def _shapes(args: Sequence[Argument]) -> Shapes:
+def shapes(args: Sequence[Argument]) -> Shapes:
     return tuple([a.shape for a in args])
 
 
@@ -204,13 +203,14 @@ def _named_call(ctx: Context, node: Node, named: Named, function: Node, listed: 
     provided = _provided(ctx, node, named, args)
     if provided is not None:
         return provided
-    if not (builtins.is_intrinsic(name) and named.qualifier in builtins.STANDARD):
+    provided_name = builtins.is_intrinsic(name) and named.qualifier in builtins.STANDARD
+    if not provided_name or any(a.expr.type.kind == "struct" for a in args):
         found = _project_call(ctx, node, named, function, args)
         if found is not None:
             return found
     explicit = _explicit(ctx, named)
     ctx.effects += 1
-    type_ = _member_result(ctx, named) or _collective(args, name) or builtins.result_type(ctx, name, _values(args), explicit)
+    type_ = _member_result(ctx, named) or _collective(args, name) or builtins.result_type(ctx, name, values_of(args), explicit)
     return ir.Call(*ctx.span(node), type_, name, _passed(args), None, named.qualifier)
 
 
@@ -238,7 +238,7 @@ def _spelled_cast(ctx: Context, node: Node, name: str, explicit: Node, listed: N
         return None
     if name in _BIT_CASTS:
         return values.cast(ctx.value(operands[0]), resolve_type(types[0], ctx.scope), *ctx.span(node))
-    return expressions.cast_to(ctx, node, types[0], operands[0])
+    return initializers.cast_to(ctx, node, types[0], operands[0])
 
 
 def _provided(ctx: Context, node: Node, named: Named, args: Sequence[Argument]) -> ir.Expr | None:
@@ -254,13 +254,13 @@ def _provided(ctx: Context, node: Node, named: Named, args: Sequence[Argument]) 
         if name.startswith("make_"):
             vector = builtins.made_vector(ctx, name)
             if vector is not None and len(args) == len(vector.fields) and not any(a.expr.type.kind == "struct" for a in args):
-                return _construct(ctx, node, vector, _values(args))
+                return objects.construct(ctx, node, vector, values_of(args))
     explicit = _explicit(ctx, named) if named.explicit is not None and name == "tiled_partition" else ()
     sizes = [e if isinstance(e, int) else None for e in explicit]
-    group = groups.factory(name, sizes, _values(args))
+    group = groups.factory(name, sizes, values_of(args))
     if group is not None:
         ctx.effects += 1
-        return ir.Call(*ctx.span(node), group, name, _values(args), None, named.qualifier)
+        return ir.Call(*ctx.span(node), group, name, values_of(args), None, named.qualifier)
     return None
 
 
@@ -283,21 +283,21 @@ def _project_call(ctx: Context, node: Node, named: Named, function: Node, args: 
         candidates = ctx.scope.functions(_joined(named))
         if candidates:
             key = (ctx.unit, _joined(named), ctx.scope.namespace)
-            reference = ctx.cache.resolve(key, candidates, explicit, _shapes(args), ctx.scope.record)
+            reference = ctx.cache.resolve(key, candidates, explicit, shapes(args), ctx.scope.record)
             if reference is not None:
                 reference = _with_tiles(reference, args)
                 receiver = None if is_static(reference) else _own_receiver(ctx)
                 return call_known(ctx, node, reference, args, name, named.qualifier, receiver)
     type_ = _named_type(ctx, named, function)
     if type_ is not None and type_.kind != "unknown":
-        return converted(ctx, node, type_, args)
+        return objects.converted(ctx, node, type_, args)
     if not named.qualifier and named.explicit is None and len(args) < 2 and name in ctx.unbound_types:
-        operand = _values(args)[0] if args else ctx.unknown(node, text="value of unknown type")
+        operand = values_of(args)[0] if args else ctx.unknown(node, text="value of unknown type")
         return ir.Cast(*ctx.span(node), UNKNOWN, operand)
     return None
 
 
-def _record(type_: Type) -> Record | None:
+def record_of(type_: Type) -> Record | None:
     return type_.record if isinstance(type_.record, Record) else None
 
 
@@ -364,7 +364,7 @@ def _member_call(
     candidates = methods(type_, name)
     if not candidates:
         return None
-    reference = ctx.cache.resolve(name, candidates, explicit, _shapes(args), _record(type_))
+    reference = ctx.cache.resolve(name, candidates, explicit, shapes(args), record_of(type_))
     if reference is None:
         return None
     if is_static(reference):
@@ -403,8 +403,8 @@ def _bound(ctx: Context, node: Node, expr: ir.Expr, type_: Type, by_pointer: boo
         return ctx.materialised(expr)
     if isinstance(expr, ir.Construct) and expr.type.kind == "unknown" and type_.kind == "struct":
         return replace(expr, type=type_)
-    if expr.type.kind == "struct" and type_.kind in ("pointer", *_NUMBERS):
-        return as_value(ctx, node, expr, type_.kind)
+    if expr.type.kind == "struct" and type_.kind in ("pointer", *objects.NUMBERS):
+        return objects.as_value(ctx, node, expr, type_.kind)
     return values.convert(values.decay(expr), type_)
 
 
@@ -417,7 +417,7 @@ def _default(ctx: Context, node: Node, scope: object, init: Node, type_: Type) -
         return ir.Const(start, end, type_ if type_.kind == "pointer" else INT, value)
     with ctx.inside([{}], scope), ctx.expanding((start, end)):  # type: ignore[arg-type]
         if init.type == kinds.INITIALIZER_LIST:
-            return expressions.initializer(ctx, init, type_)
+            return initializers.initializer(ctx, init, type_)
         return ctx.value(init)
 
 
@@ -428,7 +428,7 @@ def _call_of_variable(ctx: Context, node: Node, name: str, entry: Variable, list
     args = arguments(ctx, listed)
     if entry.callee is not None:
         return _call_callee(ctx, node, name, entry.callee, args)
-    place = expressions.read(ctx, entry, node)
+    place = names.read(ctx, entry, node)
     return _call_object(ctx, node, name, place, args)
 
 
@@ -441,14 +441,14 @@ def _call_callee(ctx: Context, node: Node, name: str, callee: Callee, args: Sequ
 def _call_object(ctx: Context, node: Node, name: str, place: ir.Expr, args: Sequence[Argument]) -> ir.Expr:
     """A call of a function object or function pointer."""
     if place.type.kind == "struct":
-        found = _member_call(ctx, node, place.type, "operator()", (), args, _receiver(ctx, place))
+        found = _member_call(ctx, node, place.type, "operator()", (), args, receiver_of(ctx, place))
         if found is not None:
             return found
     ctx.effects += 1
     return ir.Call(*ctx.span(node), UNKNOWN, name, _passed(args), None, "", values.decay(place))
 
 
-def _receiver(ctx: Context, place: ir.Expr) -> ir.Expr:
+def receiver_of(ctx: Context, place: ir.Expr) -> ir.Expr:
     if isinstance(place, ir.Var):
         return place if place.symbol.type.kind == "unknown" or groups.is_group(place.type) else ctx.materialised(place)
     return ctx.materialised(place)
@@ -467,8 +467,11 @@ def _call_of_value(ctx: Context, node: Node, function: Node, listed: Node) -> ir
         pointed = field(function, kinds.F_ARGUMENT)
         if pointed is not None:
             place = ctx.value(pointed)
-            if place.type.kind != "struct":
+            target = place.type.element
+            if place.type.kind != "struct" and (target is None or target.kind != "struct"):
                 return _call_object(ctx, node, "", place, arguments(ctx, listed))
+            place = place if target is None else values.load(place, place.start, place.end)
+            return _call_object(ctx, node, "", place, arguments(ctx, listed))
     if function.type == kinds.LAMBDA_EXPRESSION:
         closure = lambdas.closure_of(ctx, function)
         return lambdas.called(ctx, node, "", closure, [a.expr for a in arguments(ctx, listed)])
@@ -491,7 +494,7 @@ def _method_call(ctx: Context, node: Node, function: Node, listed: Node) -> ir.E
     if operator is not None and operator.type == "->":
         pointer = ctx.value(owner)
         if pointer.type.kind == "struct":
-            pointer = overloaded(ctx, node, "operator->", pointer, ()) or pointer
+            pointer = objects.overloaded(ctx, node, "operator->", pointer, ()) or pointer
         place = values.load(pointer, pointer.start, pointer.end) if pointer.type.kind == "pointer" else pointer
     else:
         place = ctx.raw(owner)
@@ -501,16 +504,16 @@ def _method_call(ctx: Context, node: Node, function: Node, listed: Node) -> ir.E
         return _group_call(ctx, node, type_, name, args)
     explicit = resolve_template_arguments(explicit_node, ctx.scope) if explicit_node is not None else ()
     if type_.kind == "struct":
-        found = _member_call(ctx, node, type_, name, explicit, args, _receiver(ctx, place))
+        found = _member_call(ctx, node, type_, name, explicit, args, receiver_of(ctx, place))
         if found is not None:
             return found
         functor = member_field(type_, name)
         if functor is not None:
             start, end = ctx.span(node)
-            return _call_object(ctx, node, name, expressions.member_of(ctx, place, name, start, end), args)
+            return _call_object(ctx, node, name, names.member_of(ctx, place, name, start, end), args)
     ctx.effects += 1
     receiver = place.pointer if isinstance(place, ir.Load) else values.decay(place)
-    result = groups.operation_type(name, _values(args)) if name in _LIKE_ARGUMENT else None
+    result = groups.operation_type(name, values_of(args)) if name in _LIKE_ARGUMENT else None
     qualifier = type_.name if type_.kind != "unknown" else ""
     return ir.Call(*ctx.span(node), result or UNKNOWN, name, _passed(args), None, qualifier, receiver)
 
@@ -541,104 +544,3 @@ def _group_call(ctx: Context, node: Node, type_: Type, name: str, args: Sequence
     ctx.effects += 1
     passed = _passed(args)
     return ir.Call(start, end, groups.operation_type(name, passed) or UNKNOWN, name, passed, None, type_.name)
-
-
-# ------------------------------------------------------ operators, constructors
-
-
-def overloaded(ctx: Context, node: Node, name: str, left: ir.Expr, right: Sequence[ir.Expr]) -> ir.Expr | None:
-    """A call of the project's overloaded operator, None if it has none for these operands."""
-    args = [Argument(e, e.type) for e in right]
-    if left.type.kind == "struct" and left.type.record is not None:
-        candidates = methods(left.type, name)
-        if candidates:
-            reference = ctx.cache.resolve(name, candidates, (), _shapes(args), _record(left.type))
-            if reference is not None:
-                return call_known(ctx, node, reference, args, name, left.type.name, _receiver(ctx, left))
-    if name in ("operator[]", "operator->"):
-        return None
-    every = [Argument(left, left.type), *args]
-    reference = ctx.cache.free_operator(ctx.scope, name, _shapes(every))
-    return None if reference is None else call_known(ctx, node, reference, every, name)
-
-
-def as_value(ctx: Context, node: Node, expr: ir.Expr, kind: str = "") -> ir.Expr:
-    """A struct through its conversion operator to a pointer or number (of `kind`, if given), anything else as it is."""
-    record = expr.type.record
-    if expr.type.kind != "struct" or not isinstance(record, Record):
-        return expr
-    for name, functions in record.definition.members.functions.items():
-        if not name.startswith("operator ") or kind == "struct":
-            continue
-        reference = ctx.cache.resolve(name, functions, (), (), record)
-        if reference is None:
-            continue
-        to = ctx.cache.signature(reference).returns
-        if (
-            to.kind == kind
-            or (not kind and (values.is_scalar(to) or to.kind == "pointer"))
-            or (values.is_scalar(to) and kind in _NUMBERS)
-        ):
-            return values.decay(call_known(ctx, node, reference, (), name, expr.type.name, _receiver(ctx, expr)))
-    return expr
-
-
-_NUMBERS = frozenset(("int", "uint", "float", "bool"))
-
-
-def has_constructor(type_: Type) -> bool:
-    """Whether a type is built by a constructor of its own rather than field by field."""
-    return type_.record is not None and bool(constructors(type_))
-
-
-def functional_cast(ctx: Context, node: Node, type_: Type, listed: Node) -> ir.Expr:
-    """`T(args)` of a type that is spelled out."""
-    return converted(ctx, node, type_, arguments(ctx, listed))
-
-
-def converted(ctx: Context, node: Node, type_: Type, args: Sequence[Argument]) -> ir.Expr:
-    """`T(args)`."""
-    start, end = ctx.span(node)
-    if type_.kind == "struct":
-        return constructed(ctx, node, type_, tuple(a.expr for a in args))
-    if not args:
-        return values.null(type_, start, end)
-    if len(args) == 1:
-        return values.cast(values.decay(args[0].expr), type_, start, end)
-    return ctx.unknown(node, *_values(args), text="cast of many", type_=type_)
-
-
-def constructed(ctx: Context, node: Node, type_: Type, args: Sequence[ir.Expr]) -> ir.Expr:
-    """A struct value from constructor arguments: by its constructor, or field by field."""
-    start, end = ctx.span(node)
-    if len(args) == 1 and values.same_type(args[0].type, type_):
-        return args[0]
-    if type_.record is not None:
-        symbol = ctx.temporary(type_, (start, end))
-        place = values.base(symbol, start, end)
-        built = constructor_call(ctx, node, type_, args, place)
-        if built is not None:
-            return ir.Binary(start, end, type_, ",", built, ir.Load(start, end, type_, place))
-    if len(args) == 1 and args[0].type.kind in ("struct", "unknown") and len(type_.fields) != 1:
-        return values.cast(values.decay(args[0]), type_, start, end)
-    return _construct(ctx, node, type_, tuple(values.decay(a) for a in args))
-
-
-def constructor_call(ctx: Context, node: Node, type_: Type, args: Sequence[ir.Expr], place: ir.Expr) -> ir.Expr | None:
-    """The call of a constructor on the object at `place`, None if the class has none that fits."""
-    candidates = constructors(type_)
-    if not candidates:
-        return None
-    listed = [Argument(a, a if isinstance(a, ir.Lambda) else a.type) for a in args]
-    reference = ctx.cache.resolve(type_.name, candidates, (), _shapes(listed), _record(type_))
-    if reference is None:
-        return None
-    return call_known(ctx, node, reference, listed, type_.name, type_.name, place)
-
-
-def _construct(ctx: Context, node: Node, type_: Type, args: tuple[ir.Expr, ...]) -> ir.Expr:
-    start, end = ctx.span(node)
-    if type_.name == "dim3" and len(args) < 3:
-        args += tuple(ir.Const(start, end, INT, 1) for _ in range(3 - len(args)))
-    converted_args = tuple(values.convert(a, type_.fields[i].type) if i < len(type_.fields) else a for i, a in enumerate(args))
-    return ir.Construct(start, end, type_, converted_args)

@@ -274,12 +274,15 @@ class Context:
 
     def raw(self, node: Node) -> ir.Expr:
         """An expression that keeps its place (see `values`)."""
-        while node.type == kinds.PARENTHESIZED_EXPRESSION:
-            inner = first_child(node)
+        kind = node.type
+        while kind == kinds.PARENTHESIZED_EXPRESSION:
+            inner: Node | None = node.named_child(0)
+            if inner is not None and inner.type == kinds.COMMENT:
+                inner = first_child(node)
             if inner is None:
                 break
-            node = inner
-        handler = EXPRESSIONS.get(node.type)
+            node, kind = inner, inner.type
+        handler = EXPRESSIONS.get(kind)
         if handler is None:
             return self.unknown(node, text=node.type)
         if self.depth >= MAX_DEPTH:

@@ -9,7 +9,7 @@ from tree_sitter import Node
 
 from cudalint.semantics import ir
 from cudalint.semantics.constants import evaluate_text
-from cudalint.semantics.lowering import calls, expressions, groups, lambdas, macros, values
+from cudalint.semantics.lowering import calls, groups, initializers, lambdas, macros, names, objects, values
 from cudalint.semantics.lowering.cache import passed_by_pointer
 from cudalint.semantics.lowering.context import Alias, Callee, Context, Pack, Variable, children_of, field, first_child, text_of
 from cudalint.semantics.types import UNKNOWN, Type, array_of, pointer_to
@@ -97,9 +97,9 @@ def _initial(ctx: Context, declared: Declared, type_: Type) -> Initial:
         closure = lambdas.closure_of(ctx, init)
         return Initial(closure.plain, callee=closure)
     if init.type == kinds.INITIALIZER_LIST:
-        if type_.kind == "struct" and calls.has_constructor(type_):
+        if type_.kind == "struct" and objects.has_constructor(type_):
             return Initial(args=tuple(ctx.raw(n) for n in children_of(init)))
-        return Initial(expressions.initializer(ctx, init, type_))
+        return Initial(initializers.initializer(ctx, init, type_))
     if init.type in (kinds.ARGUMENT_LIST, kinds.PARAMETER_LIST):
         listed = init.type == kinds.ARGUMENT_LIST
         args = tuple(a.expr for a in calls.arguments(ctx, init)) if listed else _reparsed(ctx, init)
@@ -151,15 +151,17 @@ def _declare(ctx: Context, declared: Declared, type_: Type, initial: Initial, ou
     construct: ir.Expr | None = None
     if initial.expr is not None:
         init = values.decay(initial.expr)
-        init = calls.as_value(ctx, declared.node, init, type_.kind) if init.type.kind == "struct" else values.convert(init, type_)
+        init = (
+            objects.as_value(ctx, declared.node, init, type_.kind) if init.type.kind == "struct" else values.convert(init, type_)
+        )
     elif type_.kind == "struct" and symbol.space != "shared":
         place = values.base(symbol, start, end)
         args = initial.args or ()
         copied = len(args) == 1 and values.same_type(args[0].type, type_)
-        if not copied and calls.has_constructor(type_):
-            construct = calls.constructor_call(ctx, declared.node, type_, args, place)
+        if not copied and objects.has_constructor(type_):
+            construct = objects.constructor_call(ctx, declared.node, type_, args, place)
         if construct is None and initial.args is not None:
-            init = calls.constructed(ctx, declared.node, type_, args)
+            init = objects.constructed(ctx, declared.node, type_, args)
     known = init.value if isinstance(init, ir.Const) and _is_fixed(declared, type_) else None
     entry = Variable(symbol, type_, value=known, callee=initial.callee)
     ctx.enter(declared.name, entry)
@@ -224,7 +226,7 @@ def _bindings(ctx: Context, node: Node, declarator: Node, out: list[ir.Stmt]) ->
             index = values.constant(position, values.integer_type(position), start, end)
             ctx.enter(name, Alias(values.element(values.decay(raw), index, start, end)))
         elif position < len(raw.type.fields):
-            ctx.enter(name, Alias(expressions.member_of(ctx, raw, raw.type.fields[position].name, start, end)))
+            ctx.enter(name, Alias(names.member_of(ctx, raw, raw.type.fields[position].name, start, end)))
         else:
             ctx.enter(name, Alias(ctx.unknown(name_node, text="structured binding")))
 

@@ -9,7 +9,7 @@ from tree_sitter import Node
 
 from cudalint.semantics import ir
 from cudalint.semantics.constants import evaluate, evaluate_text
-from cudalint.semantics.lowering import declarations, expressions, macros, values
+from cudalint.semantics.lowering import declarations, initializers, macros, values
 from cudalint.semantics.lowering.context import (
     Context,
     Variable,
@@ -436,7 +436,7 @@ def _range_for(ctx: Context, node: Node, out: list[ir.Stmt]) -> None:
         return
     start, end = ctx.span(node)
     with ctx.block():
-        raw = ctx.raw(right) if right.type != kinds.INITIALIZER_LIST else expressions.initializer(ctx, right, UNKNOWN)
+        raw = ctx.raw(right) if right.type != kinds.INITIALIZER_LIST else initializers.initializer(ctx, right, UNKNOWN)
         if isinstance(raw, ir.Construct) and raw.args and raw.type.kind == "unknown":
             raw = _listed(ctx, raw, out)
         reference = declarator.type == kinds.REFERENCE_DECLARATOR
@@ -507,7 +507,7 @@ def _return(ctx: Context, node: Node, out: list[ir.Stmt]) -> None:
         out.append(ir.Return(start, end, ctx.unknown(value, text="syntax error")))
         return
     if value.type == kinds.INITIALIZER_LIST:
-        result: ir.Expr = expressions.initializer(ctx, value, ctx.returns)
+        result: ir.Expr = initializers.initializer(ctx, value, ctx.returns)
     elif ctx.returns_reference:
         result = ctx.materialised(ctx.raw(value))
     else:
