@@ -29,11 +29,15 @@ _SIZE_NAME = re.compile(
     re.IGNORECASE,
 )
 _NOT_A_SIZE = re.compile(
-    r"per_?thread|per_?warp|per_?block_?(?:items|elem)|num_?blocks|n_?blocks|blocks_?per|grid|^warp|items|elem|vec|bytes|mask|shift|log|stride|pad|"
-    r"syncthreads|threadfence|^threadIdx$|^blockIdx$|^blockDim$|^gridDim$|this_thread|threads_?per_?(?:row|col|key|token|head)",
+    r"per_?thread|per_?warp|per_?block_?(?:items|elem)|num_?blocks|n_?blocks|blocks_?per|grid|^warp|items|elem|vec|bytes|"
+    r"mask|shift|log|stride|pad|syncthreads|threadfence|^threadIdx$|^blockIdx$|^blockDim$|^gridDim$|this_thread|"
+    r"threads_?per_?(?:row|col|key|token|head)",
     re.IGNORECASE,
 )
-_AXIS_NAME = re.compile(r"(?:^|_|[a-z])(?:(?P<x>x|width|w|cols?|m)|(?P<y>y|height|h|rows?|n)|(?P<z>z|depth|d))\d?$", re.IGNORECASE)
+_AXIS_NAME = re.compile(
+    r"(?:^|_|[a-z])(?:(?P<x>x|width|w|cols?|m)|(?P<y>y|height|h|rows?|n)|(?P<z>z|depth|d))\d?$",
+    re.IGNORECASE,
+)
 
 
 def launch_bounds(kernel: FunctionDef, bindings: Iterable[tuple[str, object]] = ()) -> tuple[int, int | None] | None:
@@ -44,7 +48,8 @@ def launch_bounds(kernel: FunctionDef, bindings: Iterable[tuple[str, object]] = 
     nodes = kernel.launch_bounds
     if not nodes:
         return None
-    scope = _scope(kernel, dict(bindings)).at(nodes[0].start_byte)
+    unit = kernel.launch_bounds_unit
+    scope = _scope(kernel, dict(bindings)).at(nodes[0].start_byte) if unit is kernel.unit else unit.scope.at(nodes[0].start_byte)
     values = [evaluate(node, scope) for node in nodes]
     threads = values[0]
     if not isinstance(threads, (int, float)) or threads < 1:
@@ -65,7 +70,7 @@ def assumed_block(kernel: FunctionDef, bindings: Iterable[tuple[str, object]] = 
     constants = list(_constants(kernel, text, scope))
     bounds = launch_bounds(kernel, table.items())
     if bounds is not None and bounds[0] <= MAX_THREADS:
-        return _bounded(kernel, bounds[0], axes, constants)
+        return _bounded(bounds[0], axes, constants)
     return _from_constants(axes, constants)
 
 
@@ -102,7 +107,7 @@ def _block_size(kernel: FunctionDef, scope: Scope) -> tuple[Block, str] | None:
     return (x, y, z), f"__block_size__({argument})"
 
 
-def _bounded(kernel: FunctionDef, threads: int, axes: set[str], constants: list[tuple[str, int]]) -> tuple[Block, str]:
+def _bounded(threads: int, axes: set[str], constants: list[tuple[str, int]]) -> tuple[Block, str]:
     source = f"__launch_bounds__({threads})"
     if axes & {"y", "z"}:
         for block, names in _shapes(axes, constants):

@@ -9,13 +9,14 @@ the run alone knows is `UNKNOWN`; nothing here raises, and all of it is bounded 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from cudalint.semantics import constants
+from cudalint.semantics.hostslice import WORD, Changes, Slice
 from cudalint.semantics.records import bind_params
 from cudalint.semantics.scope import Scope, scope_of
 from cudalint.semantics.symbols import FunctionDef, active_children, declarator_name, text_of
@@ -41,8 +42,6 @@ MAX_STATES = 12
 MAX_ITERATIONS = 12
 MAX_CALLERS = 8
 MAX_DEPTH = 3
-MAX_SLICE = 60
-MAX_VALUE = 400
 MAX_INLINE = 2
 MAX_STATEMENTS = 200
 MAX_RUN = 2000
@@ -107,13 +106,21 @@ class World:
         return World(self.scope, state, self.at)
 
 
-_WORD = re.compile(rb"[A-Za-z_]\w*")
-_AFTER = re.compile(rb"(?:\s*\[[^\[\];]*\]|\s*(?:\.|->)\s*\w+)*\s*(?:([-+*/%&|^]?=(?!=)|<<=|>>=|[({])|\+\+|--|[;,)])")
-_RANGED = re.compile(rb"\bfor\s*\([^;:(){}]*?\b([A-Za-z_]\w*)\s*:(?!:)([^;]*?)\)\s*[{\w]")
+_GIVEN = re.compile(rb"[^;]*?\b(?:ato(?:i|l|ll|f)|strto\w+|sto(?:i|l|ll|ul|ull)|optarg|argv|getCmdLineArgument\w*)\b")
 _RETURNED = re.compile(rb"\breturn\b[^;]*")
 _ADDRESS = re.compile(rb"[(,]\s*(?:\([^()]*\)\s*)?&\s*([A-Za-z_]\w*)")
-_TYPE_ENDS = (b"_", b">", b"*", b"&", b",")
 _LOOPS = (k.FOR_STATEMENT, k.WHILE_STATEMENT, k.DO_STATEMENT)
+
+
+class _Progress:
+    """How far a block has been run: `after[i]` are the states behind its first i statements."""
+
+    __slots__ = ("after", "done", "statements")
+
+    def __init__(self, statements: list[Node], worlds: list[World]) -> None:
+        self.statements = statements
+        self.after = [worlds]
+        self.done = 0
 
 
 class HostWalk:
@@ -122,7 +129,9 @@ class HostWalk:
     def __init__(self, program: Program) -> None:
         self.program = program
         self._entries: dict[tuple[int, Slice, int], list[World]] = {}
-        self._changes: dict[FunctionDef, _Changes] = {}
+        self._changes: dict[FunctionDef, Changes] = {}
+        self._heads: dict[FunctionDef, frozenset[bytes]] = {}
+        self._progress: dict[tuple[int, Slice, tuple[int, ...]], _Progress] = {}
         self._exits: list[tuple[World, Node | None]] | None = None  # where returns are noted while a function is run
         self._running = 0
         self._fuel = 0
@@ -130,13 +139,15 @@ class HostWalk:
 
     # ------------------------------------------------------------- where
 
-    def worlds_at(self, node: Node, function: FunctionDef | None, unit: Unit, wanted: Iterable[Node], depth: int = 0) -> list[World]:
+    def worlds_at(
+        self, node: Node, function: FunctionDef | None, unit: Unit, wanted: Iterable[Node], depth: int = 0
+    ) -> list[World]:
         """The states in which `node` can be reached, as far as they concern the names in `wanted`."""
         if function is None or function.body is None:
             return [World(unit.scope, {})]
         if depth == 0:
             self._budget = MAX_RUN
-        names = self._slice(function, {w for part in wanted for w in _WORD.findall(part.text or b"")})
+        names = self._slice(function, {w for part in wanted for w in WORD.findall(part.text or b"")})
         worlds = self._entry(function, names, depth)
         body = function.body
         for inner in _path(node, body):
@@ -149,8 +160,14 @@ class HostWalk:
         changes = self._changes.get(function)
         if changes is None:
             assert function.body is not None
-            changes = self._changes[function] = _Changes(function.body)
-        return changes.slice(names)
+            changes = self._changes[function] = Changes(function.body)
+        found = changes.slice(names)
+        head = self._heads.get(function)
+        if head is None:
+            text = function.unit.text[function.start : function.body.start_byte] if function.body is not None else b""
+            head = self._heads[function] = frozenset(WORD.findall(text))
+        # names that nothing here gives a value do not tell launches apart
+        return Slice(frozenset(n for n in found.names if n in head or changes.has(n)), found.places)
 
     def _outcomes(self, function: FunctionDef, call: Node, world: World) -> list[tuple[World, Node | None]]:
         """Run a function of the project on the arguments of a call: its exits, with the return statement taken."""
@@ -159,7 +176,7 @@ class HostWalk:
         args = arguments_of(call)
         state: State = {p.name: UNKNOWN for p in parameters(function, scope_of(function))}
         state.update((name, self.value(arg, world)) for name, arg in zip(list(state), args, strict=False))
-        returned = {w for match in _RETURNED.finditer(function.body.text or b"") for w in _WORD.findall(match.group())}
+        returned = {w for match in _RETURNED.finditer(function.body.text or b"") for w in WORD.findall(match.group())}
         names = self._slice(function, {name.encode() for name in state} | returned)
         outer, self._exits = self._exits, []
         if not self._running:
@@ -175,11 +192,7 @@ class HostWalk:
     def _toward(self, around: Node, target: Node, worlds: list[World], names: Slice) -> list[World]:
         """From the start of a statement to the part of it that holds the target."""
         if around.type == k.COMPOUND_STATEMENT or around.type == k.CASE_STATEMENT:
-            for statement in active_children(around, worlds[0].scope.unit):
-                if statement.end_byte > target.start_byte:
-                    break
-                worlds = self._run(statement, worlds, names)
-            return worlds
+            return self._up_to(around, target.start_byte, worlds, names)
         if around.type == k.FOR_STATEMENT:
             return self._iterations(around, worlds, names)
         if around.type == k.FOR_RANGE_LOOP:
@@ -187,6 +200,18 @@ class HostWalk:
         if around.type == k.IF_STATEMENT:
             return self._inside_if(around, target, worlds)
         return worlds
+
+    def _up_to(self, block: Node, offset: int, worlds: list[World], names: Slice) -> list[World]:
+        """The states behind the statements of a block that end before `offset`; launches of one block share the way."""
+        key = (block.id, names, tuple(map(id, worlds)))
+        progress = self._progress.get(key)
+        if progress is None:
+            progress = self._progress[key] = _Progress(active_children(block, worlds[0].scope.unit), worlds)
+        while progress.done < len(progress.statements) and progress.statements[progress.done].end_byte <= offset:
+            progress.after.append(self._run(progress.statements[progress.done], progress.after[-1], names))
+            progress.done += 1
+        reached = bisect_right([s.end_byte for s in progress.statements], offset)
+        return progress.after[min(reached, progress.done)]
 
     def _inside_if(self, statement: Node, target: Node, worlds: list[World]) -> list[World]:
         then = statement.child_by_field_name(k.F_CONSEQUENCE)
@@ -220,7 +245,10 @@ class HostWalk:
         found = self._entries.get(key)
         if found is None:
             self._entries[key] = [World(scope_of(function), {})]
+            # kept for others too: what it may cost must not depend on who asks first
+            left, self._budget = self._budget, MAX_RUN
             found = self._entries[key] = self._entry_worlds(function, names, depth)
+            self._budget = left
         return found
 
     def _entry_worlds(self, function: FunctionDef, names: Slice, depth: int) -> list[World]:
@@ -230,7 +258,7 @@ class HostWalk:
         plain = World(scope_of(function), {p.name: UNKNOWN for p in used})
         if (not template and not used) or depth >= MAX_DEPTH:
             return [plain]
-        worlds = []
+        worlds: list[World] = []
         for call, caller, unit in self._callers(function):
             worlds.extend(self._called(function, declared, used, call, caller, unit, depth))
             if len(worlds) >= MAX_STATES:
@@ -290,7 +318,9 @@ class HostWalk:
     def _run(self, statement: Node, worlds: list[World], names: Slice) -> list[World]:
         """All states after a statement."""
         action = _STATEMENTS.get(statement.type)
-        if action is None or not worlds or not names.touches(statement):
+        if action is None or not worlds:
+            return worlds
+        if not names.touches(statement) and (self._exits is None or b"return" not in (statement.text or b"")):
             return worlds
         self._budget -= len(worlds)
         if self._running:
@@ -308,8 +338,16 @@ class HostWalk:
             if statement.type == k.RETURN_STATEMENT and self._exits is not None:
                 self._exits.extend((end, statement) for end in worlds)
                 return []
+            if self._exits is not None and statement.type == k.EXPRESSION_STATEMENT and _leaves(statement):
+                return []
             worlds = self._run(statement, worlds, names)
         return worlds
+
+    def _inner_block(self, node: Node, world: World, names: Slice) -> list[World]:
+        """What a block declares is forgotten after it."""
+        own = {text_of(name) for name in _declared_in(node)}
+        kept = {name: value for name, value in world.state.items() if name in own}
+        return [end.holding({**end.state, **kept}) if kept else end for end in self._block(node, world, names)]
 
     def _declaration(self, node: Node, world: World, names: Slice) -> list[World]:
         kind = node.child_by_field_name(k.F_TYPE)
@@ -418,8 +456,9 @@ class HostWalk:
             if member.text in (b"blockDim", b"gridDim"):
                 value = _as_dim(value)
             inner = path.rsplit(".", 1)
-            if isinstance(world.state.get(inner[0]), Dim) and inner[1] in ("x", "y", "z"):
-                dim = world.state[inner[0]]._replace(**{inner[1]: value if isinstance(value, int) else None})  # type: ignore[attr-defined]
+            whole = world.state.get(inner[0], Dim(1) if inner[0].endswith((".blockDim", ".gridDim")) else None)
+            if isinstance(whole, Dim) and inner[1] in ("x", "y", "z"):
+                dim = whole._replace(**{inner[1]: value if isinstance(value, int) else None})
                 return world.holding({**world.state, inner[0]: dim})
             return world.holding({**world.state, path: UNKNOWN if value is None else value})
         return world
@@ -437,10 +476,11 @@ class HostWalk:
             handed = {text_of(arg): p.name for p, arg in pairs if p.reference and not p.const and text_of(arg) in state}
         ends = self._outcomes(known[0], node, world) if handed else []
         states = [{outside: end.state.get(inside, UNKNOWN) for outside, inside in handed.items()} for end, _ in ends]
-        return [
-            world.holding({**state, **{n: x for n, x in {**written, **out}.items() if n in state and not isinstance(state[n], KernelName)}})
-            for out in states or [dict.fromkeys(handed, UNKNOWN)]
-        ]
+        result = []
+        for out in states or [dict.fromkeys(handed, UNKNOWN)]:
+            changed = {n: x for n, x in {**written, **out}.items() if n in state and not isinstance(state[n], KernelName)}
+            result.append(world.holding({**state, **changed}))
+        return result
 
     def _if(self, node: Node, world: World, names: Slice) -> list[World]:
         condition = node.child_by_field_name(k.F_CONDITION)
@@ -495,7 +535,7 @@ class HostWalk:
         if init is not None:
             worlds = self._run(init, worlds, names) if init.type == k.DECLARATION else self._effect(init, world)
         body, condition, step = (node.child_by_field_name(f) for f in (k.F_BODY, k.F_CONDITION, k.F_UPDATE))
-        state = worlds[0]
+        state = worlds[0] if worlds else world
         for _ in range(MAX_ITERATIONS * 4):
             holds = self.value(condition, state) if condition is not None else UNKNOWN
             if not isinstance(holds, (int, float)) or self._budget < 0:
@@ -505,8 +545,10 @@ class HostWalk:
             after = self._run(body, [state], names) if body is not None else [state]
             state = after[0] if after else state
             state = self._effect(step, state)[0] if step is not None else state
+        if self._exits is not None and body is not None:
+            self._run(body, worlds, names)  # it may return
         text = node.text or b""
-        changed = {key: UNKNOWN for key in state.state if key.encode() in text and _assignment_to(key).search(text)}
+        changed = {key: UNKNOWN for key in state.state if key.encode() in text and _is_assigned(text, key)}
         return [world.holding({**world.state, **changed})]
 
     def _iterations(self, node: Node, worlds: list[World], names: Slice) -> list[World]:
@@ -613,8 +655,8 @@ class HostWalk:
             return None
         text = variable.unit.text
         assigned = re.compile(rb"(?<![\w.>])" + re.escape(name.encode()) + rb"\s*(?:\.\s*[xyz]\s*)?(?:[-+*/]?=(?!=)|\+\+|--)")
-        writes = [m.start() for m in assigned.finditer(text) if not variable.node.start_byte <= m.start() < variable.node.end_byte]
-        if writes:
+        start, end = variable.node.start_byte, variable.node.end_byte
+        if any(not start <= match.start() < end and not _is_given(text, match) for match in assigned.finditer(text)):
             return UNKNOWN
         place = World(variable.unit.scope, {})
         kind = variable.node.child_by_field_name(k.F_TYPE)
@@ -632,10 +674,11 @@ class HostWalk:
             return UNKNOWN
         value = self.value(holder, world)
         if isinstance(value, Dim) and member.text in (b"x", b"y", b"z"):
-            component = getattr(value, text_of(member))
+            component: int | None = getattr(value, text_of(member))
             return UNKNOWN if component is None else component
         if isinstance(value, dict):
-            return value.get(text_of(member), UNKNOWN)
+            found: Value = value.get(text_of(member), UNKNOWN)
+            return found
         return None
 
     def _call(self, node: Node, world: World) -> Value | None:
@@ -648,9 +691,8 @@ class HostWalk:
             return parts[0] if len(parts) == 1 and isinstance(parts[0], Dim) else _dim(parts)
         if name in ("min", "max"):
             parts = [self.value(a, world) for a in arguments_of(node)]
-            if len(parts) == 2 and all(isinstance(p, (int, float)) for p in parts):
-                return (min if name == "min" else max)(*parts)  # type: ignore[type-var]
-            return UNKNOWN
+            numbers = [p for p in parts if isinstance(p, (int, float))]
+            return (min(numbers) if name == "min" else max(numbers)) if len(numbers) == len(parts) == 2 else UNKNOWN
         found = self._inline(callee, node, world)
         if found is not None:
             return found
@@ -663,11 +705,14 @@ class HostWalk:
         if len(functions) != 1 or functions[0].kind == "device":
             return None
         found: list[Value] = []
-        for end, statement in self._outcomes(functions[0], call, world):
+        outcomes = self._outcomes(functions[0], call, world)
+        self._running += 1
+        for end, statement in outcomes:
             returned = statement.named_children[0] if statement is not None and statement.named_child_count else None
             value = self.value(returned, end) if returned is not None else UNKNOWN
             if value not in found:
                 found.append(value)
+        self._running -= 1
         return found[0] if len(found) == 1 else UNKNOWN if found else None
 
     def _binary(self, node: Node, world: World) -> Value | None:
@@ -734,7 +779,7 @@ def _misread(walk: HostWalk, node: Node, world: World) -> Value | None:
 
 
 _STATEMENTS: dict[str, Callable[[HostWalk, Node, World, Slice], list[World]]] = {
-    k.COMPOUND_STATEMENT: HostWalk._block,
+    k.COMPOUND_STATEMENT: HostWalk._inner_block,
     k.DECLARATION: HostWalk._declaration,
     **dict.fromkeys((k.ALIAS_DECLARATION, k.TYPE_DEFINITION), HostWalk._alias),
     k.EXPRESSION_STATEMENT: HostWalk._expression,
@@ -768,8 +813,8 @@ def enclosing(unit: Unit, offset: int) -> FunctionDef | None:
     """The function whose body holds a byte."""
     best: FunctionDef | None = None
     for function in unit.all_functions:
-        if function.body is not None and function.body.start_byte <= offset < function.end and (best is None or function.start > best.start):
-            best = function
+        if function.body is not None and function.body.start_byte <= offset < function.end:
+            best = function if best is None or function.start > best.start else best
     return best
 
 
@@ -822,66 +867,12 @@ def _local_type(name: str, anchor: Node, function: FunctionDef | None, scope: Sc
     return None
 
 
-class _Changes:
-    """Where a function body may change which variable, and on which words the new value depends; worked out name by name."""
-
-    def __init__(self, body: Node) -> None:
-        self._text = body.text or b""
-        self._start = body.start_byte
-        self._words: dict[bytes, list[int]] = {}
-        for match in _WORD.finditer(self._text):
-            self._words.setdefault(match.group(), []).append(match.start())
-        self._known: dict[bytes, tuple[list[int], set[bytes]]] = {}
-        self._ranged: dict[bytes, set[bytes]] = {}
-        for match in _RANGED.finditer(self._text) if b"for" in self._words else ():
-            self._ranged.setdefault(match.group(1), set()).update(_WORD.findall(match.group(2)))
-
-    def slice(self, names: set[bytes]) -> Slice:
-        """The wanted names and those they depend on."""
-        done: dict[bytes, None] = {}
-        places: list[int] = []
-        pending = sorted(names)  # nearest first, in an order that every run has
-        while pending and len(done) < MAX_SLICE:
-            further: set[bytes] = set()
-            for name in pending[: MAX_SLICE - len(done)]:
-                done[name] = None
-                found, depends = self._changes(name)
-                places.extend(found)
-                further |= depends
-            pending = sorted(further - done.keys())
-        return Slice(frozenset(done), tuple(sorted(places)))
-
-    def _changes(self, name: bytes) -> tuple[list[int], set[bytes]]:
-        known = self._known.get(name)
-        if known is None:
-            known = self._known[name] = ([], set())
-            ranged = self._ranged.get(name)
-            if ranged is not None:
-                known[1].update(ranged)
-            for at in self._words.get(name, ()):
-                after = _AFTER.match(self._text, at + len(name))
-                before = self._text[max(0, at - 64) : at].rstrip()[-1:]
-                if after is None and before not in (b"&", b"+", b"-"):
-                    continue
-                if after is not None and after.group(1) in (b"(", b"{") and not (before.isalnum() or before in _TYPE_ENDS):
-                    continue  # a call, not an initialiser
-                known[0].append(self._start + at)
-                if after is not None and after.group(1):
-                    end = self._text.find(b";", after.end())
-                    known[1].update(_WORD.findall(self._text, after.end(), min(end, after.end() + MAX_VALUE)))
-        return known
-
-
-class Slice(NamedTuple):
-    """The names that matter for a launch, and the offsets at which one of them may change."""
-
-    names: frozenset[bytes]
-    places: tuple[int, ...]
-
-    def touches(self, node: Node) -> bool:
-        """Whether a node may change one of them."""
-        i = bisect_left(self.places, node.start_byte)
-        return i < len(self.places) and self.places[i] < node.end_byte
+def _declared_in(block: Node) -> Iterator[Node]:
+    """The names of the variables that a block declares."""
+    for statement in block.named_children:
+        if statement.type == k.DECLARATION:
+            names = (declarator_name(declarator) for declarator in statement.children_by_field_name(k.F_DECLARATOR))
+            yield from (name for name in names if name is not None)
 
 
 def _path(node: Node, body: Node) -> list[Node]:
@@ -896,9 +887,12 @@ def _path(node: Node, body: Node) -> list[Node]:
     return path[::-1]
 
 
+_CALLEES = (k.IDENTIFIER, k.TEMPLATE_FUNCTION, k.QUALIFIED_IDENTIFIER, k.FIELD_IDENTIFIER, k.FIELD_EXPRESSION)
+
+
 def _call_of(node: Node | None) -> Node | None:
     """The call of which a name is the callee."""
-    while node is not None and node.type in (k.IDENTIFIER, k.TEMPLATE_FUNCTION, k.QUALIFIED_IDENTIFIER, k.FIELD_IDENTIFIER, k.FIELD_EXPRESSION):
+    while node is not None and node.type in _CALLEES:
         parent = node.parent
         if parent is not None and parent.type == k.CALL_EXPRESSION:
             callee = parent.child_by_field_name(k.F_FUNCTION)
@@ -910,7 +904,16 @@ def _call_of(node: Node | None) -> Node | None:
 @lru_cache(maxsize=4096)
 def _assignment_to(name: str) -> re.Pattern[bytes]:
     word = re.escape(name.encode())
-    return re.compile(rb"(?<!\w)" + word + rb"\s*(?:[-+*/%&|^]?=(?!=)|<<=|>>=|\+\+|--)|(?:\+\+|--)\s*" + word)
+    return re.compile(rb"(?<!\w)" + word + rb"(?:\s*\.\s*\w+)*\s*(?:[-+*/%&|^]?=(?!=)|<<=|>>=|\+\+|--)|(?:\+\+|--)\s*" + word)
+
+
+def _is_assigned(text: bytes, name: str) -> bool:
+    """Whether code changes a variable, other than to what the user of the program may hand it."""
+    return any(not _is_given(text, match) for match in _assignment_to(name).finditer(text))
+
+
+def _is_given(text: bytes, assignment: re.Match[bytes]) -> bool:
+    return _GIVEN.match(text, assignment.end()) is not None
 
 
 def _leaves(arm: Node) -> bool:
@@ -958,7 +961,7 @@ def _aggregate(init: Node, parts: list[Value]) -> Value:
 def _distinct(worlds: list[World]) -> list[World]:
     if len(worlds) < 2:
         return worlds
-    seen = {}
+    seen: dict[tuple[object, ...], World] = {}
     for world in worlds:
         key = (id(world.scope), tuple(sorted((n, repr(x)) for n, x in world.state.items())))
         seen.setdefault(key, world)

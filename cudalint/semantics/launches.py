@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -25,7 +26,7 @@ from cudalint.semantics.hostwalk import (
     enclosing,
     template_arguments,
 )
-from cudalint.semantics.preprocess import expand, macro_arguments
+from cudalint.semantics.preprocess import Macro, expand, macro_arguments
 from cudalint.semantics.records import default_argument
 from cudalint.semantics.scope import scope_of
 from cudalint.semantics.symbols import FunctionDef, text_of
@@ -152,6 +153,10 @@ def _spread(unit: Unit, macros: dict[str, None]) -> dict[str, None]:
     return found
 
 
+def _macro_at(unit: Unit, offset: int, name: str) -> Macro | None:
+    return unit.macro(name, offset)
+
+
 def _macro_sites(unit: Unit, name: str) -> Iterator[Site]:
     """Launches that come out of a macro, at each of its uses."""
     uses = re.finditer(rb"\b" + re.escape(name.encode()) + rb"\s*\(", unit.text)
@@ -162,11 +167,13 @@ def _macro_sites(unit: Unit, name: str) -> Iterator[Site]:
         macro = unit.macro(name, use.start())
         if node is None or macro is None or node.type not in _NAMES or not unit.is_active(use.start()):
             continue
+        if node.parent is not None and node.parent.type == k.PREPROC_FUNCTION_DEF:
+            continue
         text = unit.source.data[use.end() - 1 : use.end() + 20_000].decode("utf-8", "replace")
         parsed = macro_arguments(text, 0)
         if parsed is None:
             continue
-        body = expand(macro, parsed[0], lambda word, at=use.start(): unit.macro(word, at))  # type: ignore[misc]
+        body = expand(macro, parsed[0], partial(_macro_at, unit, use.start()))
         if body is None:
             continue
         if "<<" in body:  # `<<<` is no token of the preprocessor, which may part it
@@ -248,7 +255,6 @@ class Launches:
         self._walk = HostWalk(program)
         self._sites: dict[str, list[Site]] = {}
         self._resolved: dict[Site, list[Launch]] = {}
-        self._local_types: dict[tuple[Site, str, int], Type | None] = {}
 
     def of(self, kernel: FunctionDef) -> tuple[Launch, ...]:
         """The launches that can mean `kernel`, own file first."""
@@ -361,7 +367,7 @@ class Launches:
         if len(kernels) == 1 and _is_complete(kernels[0], value.explicit):
             return kernels[0], _known(zip((p.name for p in kernels[0].template), value.explicit, strict=True))
         types = argument_types(site.args, world, site.anchor, function) if site.args is not None else None
-        found = resolve_call(kernels, value.explicit, types) if types is not None else None  # type: ignore[arg-type]
+        found = resolve_call(kernels, value.explicit, types) if types is not None else None
         if found is not None:
             return found.definition, _known(found.bindings)  # type: ignore[return-value]
         kernel = next((f for f in kernels if f.specialises is None), kernels[0])

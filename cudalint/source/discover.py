@@ -142,21 +142,30 @@ def find_root(path: str | os.PathLike[str], default: str | None = None) -> str:
 
     Without one, `default`; without that, the folder itself (of a file: the one that holds it).
     """
-    start = Path(path).absolute()
-    start = Path(os.path.normpath(start))
-    if not start.is_dir():
-        start = start.parent
-    for folder in (start, *start.parents):
-        if _is_root(folder):
-            return str(folder)
-    return default or str(start)
+    start = os.path.abspath(path)
+    if not os.path.isdir(start):
+        start = os.path.dirname(start)
+    folder = start
+    while not _is_root(folder):
+        above = os.path.dirname(folder)
+        if above == folder:
+            return default or start
+        folder = above
+    return folder
 
 
-def _is_root(folder: Path) -> bool:
-    if any(os.path.lexists(folder / name) for name in (*CONFIG_NAMES, *VCS_NAMES)):
+_MARKERS = frozenset((*CONFIG_NAMES, *VCS_NAMES))
+
+
+def _is_root(folder: str) -> bool:
+    try:
+        names = set(os.listdir(folder))
+    except OSError:
+        return False
+    if names & _MARKERS:
         return True
     try:
-        return _PYPROJECT_TABLE.search((folder / "pyproject.toml").read_bytes()) is not None
+        return "pyproject.toml" in names and _PYPROJECT_TABLE.search(Path(folder, "pyproject.toml").read_bytes()) is not None
     except OSError:
         return False
 

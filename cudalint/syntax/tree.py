@@ -12,11 +12,12 @@ from typing import Literal
 import tree_sitter_cuda
 from tree_sitter import Language, Node, Parser, Tree
 
-from cudalint.source.code import COMMENT, skip_space
+from cudalint.source.code import BLANK, COMMENT, skip_space
 from cudalint.source.macros import Lookup
 from cudalint.source.mask import Inactive, Masker
 from cudalint.source.text import SourceFile
 from cudalint.syntax import kinds
+from cudalint.syntax.budget import readable_length
 
 LANGUAGE = Language(tree_sitter_cuda.language())
 
@@ -46,21 +47,29 @@ class ParsedFile:
                 and "macro:NAME" for a call that was turned into something else
     """
 
-    __slots__ = ("_anchors", "_errors", "attributes", "root", "source", "text")
+    __slots__ = ("_anchors", "_errors", "_read", "attributes", "root", "source", "text")
 
-    def __init__(self, source: SourceFile, text: bytes, root: Node, attributes: dict[int, tuple[str, str]]) -> None:
+    def __init__(
+        self, source: SourceFile, text: bytes, root: Node, attributes: dict[int, tuple[str, str]], read: int | None = None
+    ) -> None:
         self.source = source
         self.text = text
         self.root = root
         self.attributes = attributes
         self._anchors: list[tuple[int, int]] | None = None
         self._errors: list[tuple[int, int]] | None = None
+        self._read = len(text) if read is None else read
 
     @property
     def errors(self) -> list[tuple[int, int]]:
-        """Byte ranges that no rule of the grammar explains, in order; empty where a token is missing."""
+        """Byte ranges that no rule of the grammar explains, in order; empty where a token is missing.
+
+        The last one may be a rest of the file that was not read because it is nothing like code.
+        """
         if self._errors is None:
             self._errors = _error_ranges(self.root) if self.root.has_error else []
+            if self._read < len(self.text):
+                self._errors.append((self._read, len(self.text)))
         return self._errors
 
     def has_error_in(self, start: int, end: int) -> bool:
@@ -160,15 +169,17 @@ def parse(source: SourceFile, macros: Lookup | None = None, inactive: Inactive |
     macros    evidence of the project for a macro name: what follows the name in its `#define`, None for an unknown name
     inactive  byte ranges of the `#if` arms that are not compiled; without it obvious conditions are judged by name
     """
-    masker = Masker(source.data, macros)
+    data = source.data
+    read = readable_length(_PARSER, data)
+    masker = Masker(data[:read] + data[read:].translate(BLANK) if read < len(data) else data, macros)
     if masker.has_silent_macros():
         masker.mask_specifiers()
-    text = masker.text
+    text, attributes = masker.text, masker.attributes
     tree = _parse(text)
-    if not tree.root_node.has_error:
-        return ParsedFile(source, text, tree.root_node, masker.attributes)
-    best = _repair(masker, text, tree, inactive)
-    return ParsedFile(source, best.text, best.tree.root_node, best.attributes)
+    if tree.root_node.has_error:
+        best = _repair(masker, text, tree, inactive)
+        text, tree, attributes = best.text, best.tree, best.attributes
+    return ParsedFile(source, text, tree.root_node, attributes, read)
 
 
 @lru_cache(maxsize=2048)
@@ -180,6 +191,8 @@ def parse_fragment(text: bytes, kind: Literal["expression", "statements"]) -> tu
     """
     prefix, suffix = _FRAMES[kind]
     framed = prefix + text + suffix
+    if readable_length(_PARSER, framed) < len(framed):
+        return _parse(b"").root_node, b"", True
     root = _parse(framed).root_node
     if root.has_error:
         masker = Masker(framed)
