@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from cudalint import __version__
 
@@ -35,7 +36,7 @@ commands:
   explain NAME…       what a rule is about, why it matters, how to mend it
   rule [NAME|--all]   the same; without a name the list of all rules
   config [KEY]        the options of cudalint.toml
-  new-rule NAME       write the skeleton of a rule
+  new-rule NAME       write a rule to start from, with its test
   version             print the version
 
 options:
@@ -66,21 +67,35 @@ def _run(command: str, arguments: Sequence[str]) -> int:
     from cudalint.config import ConfigError
 
     describe, execute = _COMMANDS[command]
-    parser = argparse.ArgumentParser(prog=f"cudalint {command}", allow_abbrev=False)
+    parser = _Parser(prog=f"cudalint {command}", allow_abbrev=False)
     describe(parser)
     args = parser.parse_intermixed_args(arguments)
     try:
         return execute(args)
     except ConfigError as error:
-        return _fail(str(error))
+        return _fail(f"error: {error}")
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line, in place of every option that there is."""
+
+    def error(self, message: str) -> NoReturn:
+        from cudalint.config import suggest
+
+        unknown = re.fullmatch(r"unrecognized arguments: (\S+).*", message)
+        if unknown:
+            word = unknown[1].partition("=")[0]
+            kind = "option" if word.startswith("-") else "argument"
+            message = f'unknown {kind} "{word}"{suggest(word, self._option_string_actions) if kind == "option" else ""}'
+        self.exit(FAILURE, f"error: {message}; see {self.prog} --help\n")
 
 
 def _unknown_command(word: str) -> int:
     from cudalint.config import suggest
 
     if os.path.lexists(word):
-        return _fail(f'unknown command "{word}"; to check that path: cudalint check {word}')
-    return _fail(f'unknown command "{word}"{suggest(word, _COMMANDS)}; see cudalint --help')
+        return _fail(f'error: unknown command "{word}"; to check that path: cudalint check {word}')
+    return _fail(f'error: unknown command "{word}"{suggest(word, _COMMANDS)}; see cudalint --help')
 
 
 def _fail(message: str) -> int:
@@ -112,14 +127,14 @@ def _block(text: str) -> list[int]:
 def _project_options(parser: argparse.ArgumentParser, formats: str) -> None:
     """Options of commands that read source files."""
     parser.add_argument(
-        "paths", nargs="*", default=["."], metavar="PATH", help="files and folders (default: .); - reads standard input"
+        "paths", nargs="*", metavar="PATH", help="files and folders (default: .); - reads standard input"
     )
     parser.add_argument(
         "--output-format", action="append", metavar="FORMAT[=PATH]", help=f"{formats}; with =PATH into a file; may be repeated"
     )
     parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="colours (default: auto)")
     parser.add_argument("-q", "--quiet", action="store_true", help="no summary, no progress")
-    parser.add_argument("-v", "--verbose", action="store_true", help="say what is used and show tracebacks of internal errors")
+    parser.add_argument("-v", "--verbose", action="store_true", help="say which configuration holds; show tracebacks of internal errors")
     target = parser.add_argument_group("target")
     target.add_argument(
         "--target-arch",
@@ -133,7 +148,6 @@ def _project_options(parser: argparse.ArgumentParser, formats: str) -> None:
     target.add_argument(
         "--assume-block", type=_block, metavar="X[xY[xZ]]", help="block of kernels that nothing in the source launches"
     )
-    target.add_argument("--ptxas", action="store_true", help="ask a compiler for register counts where one is at hand")
     files = parser.add_argument_group("files")
     files.add_argument(
         "--exclude", action="extend", type=_commas, metavar="PATTERN", help="leave out, in place of the built-in list"
@@ -151,12 +165,10 @@ def _project_options(parser: argparse.ArgumentParser, formats: str) -> None:
         default=None,
         help="exclude even files named on the command line",
     )
-    files.add_argument("--stdin-filename", metavar="PATH", help="path of what - reads")
+    files.add_argument("--stdin-filename", metavar="PATH", help="read standard input as if it were this file")
     other = parser.add_argument_group("configuration")
     other.add_argument("--config", metavar="PATH", help="use this file in place of the nearest configurations")
     other.add_argument("--isolated", action="store_true", help="use no configuration file")
-    other.add_argument("--no-cache", action="store_true", help="keep nothing between runs")
-    other.add_argument("--jobs", type=int, metavar="N", help="processes to use")
 
 
 def _check_options(parser: argparse.ArgumentParser) -> None:
@@ -219,7 +231,7 @@ def _config_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _new_rule_options(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Write the skeleton of a rule: metadata, documentation, examples and a small check that works."
+    parser.description = "Write a rule that works: metadata, documentation to fill in, examples that are its tests, a small check."
     parser.add_argument("name", metavar="NAME", help="kebab-case name that describes the defect")
     parser.add_argument("--family", default="memory", help="memory, divergence, synchronisation, launch, latency or host")
     parser.add_argument("--code", help="code of the rule (default: the next free one)")
@@ -346,10 +358,12 @@ def _new_rule(args: argparse.Namespace) -> int:
     from cudalint import scaffold
 
     try:
-        path, steps = scaffold.write(args.name, args.family, args.code, args.directory)
-    except (OSError, ValueError) as error:
+        paths, steps = scaffold.write(args.name, args.family, args.code, args.directory)
+    except OSError as error:
+        return _fail(f"error: {error.filename}: {(error.strerror or str(error)).lower()}")
+    except ValueError as error:
         return _fail(f"error: {error}")
-    return _print(f"wrote {path}\n\n{steps}")
+    return _print("".join(f"wrote {path}\n" for path in paths) + f"\n{steps}")
 
 
 # ---------------------------------------------------------------------- project
@@ -366,10 +380,11 @@ def _project(args: argparse.Namespace) -> tuple[Resolver, list[str], SourceFile 
     if args.config and not Path(args.config).is_file():
         raise ConfigError(f"no such file: {args.config}", "--config")
     resolver = Resolver(overrides, Path(args.config) if args.config else None, args.isolated)
-    stdin = None
-    if "-" in args.paths:
-        stdin = _standard_input(args.stdin_filename or "stdin.cu")
-    paths = [stdin.path if stdin and path == "-" else path for path in args.paths]
+    named = args.paths or (["-"] if args.stdin_filename else ["."])
+    if args.stdin_filename and "-" not in named:
+        raise ConfigError("paths are given, and none of them is -", "--stdin-filename")
+    stdin = _standard_input(args.stdin_filename or "stdin.cu") if "-" in named else None
+    paths = [stdin.path if stdin and path == "-" else path for path in named]
     missing = [path for path in paths if not os.path.lexists(path) and not (stdin and path == stdin.path)]
     if missing:
         raise ConfigError("no such file or directory", missing[0])
@@ -409,8 +424,6 @@ def _outputs(run: Settings, known: Sequence[str], fall_back: bool = False) -> li
 def _notes(args: argparse.Namespace, run: Settings, rules: Registry | None) -> None:
     for problem in rules.problems if rules else ():
         _say(f"error: {problem}")
-    if args.ptxas:
-        _say("note: --ptxas: register counts are not asked from a compiler yet")
     if args.verbose:
         _say(f"configuration: {run.config_path or 'none'}")
 
@@ -421,7 +434,7 @@ def _problems(result: Result | Inspection, args: argparse.Namespace) -> None:
         _say(f"{problem.path}: {'error' if problem.named else 'warning'}: {problem.reason}")
     _internal_errors(result, args.verbose)
     if not result.files:
-        _say("warning: 0 CUDA files checked")
+        _say("warning: no CUDA files found")
 
 
 def _internal_errors(result: Result | Inspection, verbose: bool) -> None:
@@ -460,7 +473,7 @@ def _write_all(
             with open(path, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:  # noqa: PTH123
                 file.write(render(name, _view(args, None, run)))
         except OSError as error:
-            _say(f"{path}: error: {error.strerror}")
+            _say(f"{path}: error: {(error.strerror or str(error)).lower()}")
             complete = False
     return complete
 

@@ -258,6 +258,10 @@ OPTIONS: Mapping[str, Option] = {
 # ----------------------------------------------------------------------- layers
 
 
+_SHORT = {"defines": "-D", "include-dirs": "-I"}
+"""Options whose name on the command line is not that of the key."""
+
+
 @dataclass(frozen=True, slots=True)
 class Origin:
     """Where values come from: a file, or the command line (`path` None)."""
@@ -268,7 +272,7 @@ class Origin:
     def locate(self, key: str, value: str = "") -> str:
         """ "path:line" of a key, or of a string in its list; "--key" on the command line."""
         if self.path is None:
-            return f"--{key}"
+            return _SHORT.get(key, f"--{key}")
         return f"{self.path}:{self._line(key, value)}"
 
     def _line(self, key: str, value: str) -> int:

@@ -1,7 +1,9 @@
-"""`new-rule`: the file of a rule that works, tests itself and waits for its author's check."""
+"""`new-rule`: a rule that works and its test, waiting for the author's check."""
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 from pathlib import Path
 
@@ -13,11 +15,11 @@ from cudalint.rule import FAMILIES, Family, RuleMeta, Severity
 _OWN_PREFIX = "MY"
 
 
-def write(name: str, family: str, code: str | None, directory: str) -> tuple[Path, str]:
-    """Write `DIRECTORY/NAME.py`; returns its path and what to do next.
+def write(name: str, family: str, code: str | None, directory: str) -> tuple[list[Path], str]:
+    """Write `DIRECTORY/NAME.py` and, for a rule of one's own, `tests/test_NAME.py`; returns their paths and what to do next.
 
-    Raises `ValueError` for a name, family or code that cannot be used, `FileExistsError` if the file is there, `OSError`
-    if it cannot be written.
+    Raises `ValueError` for a name, family or code that cannot be used, `FileExistsError` if a file is there, `OSError`
+    if one cannot be written.
     """
     known = registry.load()
     wanted = _family(family)
@@ -29,10 +31,22 @@ def write(name: str, family: str, code: str | None, directory: str) -> tuple[Pat
     if clash is not None:
         raise ValueError(f"the code {meta.code} belongs to {clash.meta.name}")
     path = folder / f"{name.replace('-', '_')}.py"
-    folder.mkdir(parents=True, exist_ok=True)
-    with path.open("x", encoding="utf-8") as file:
-        file.write(_source(meta))
-    return path, _next_steps(meta, path)
+    texts = {path: _filled(_TEMPLATE, meta, path)}
+    if not _builtin(folder):
+        texts[Path("tests", f"test_{path.name}")] = _filled(_TEST, meta, path)
+    for target in texts:
+        if target.exists():
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), os.fspath(target))
+    for target, text in texts.items():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with target.open("x", encoding="utf-8") as file:
+            file.write(text)
+    return list(texts), _next_steps(meta, path)
+
+
+def _builtin(folder: Path) -> bool:
+    """Whether the folder lies beside the sources of cudalint, as that of the built-in rules does."""
+    return (folder.resolve().parent / "cudalint" / "rule.py").is_file()
 
 
 def _family(word: str) -> Family:
@@ -48,55 +62,76 @@ def _meta(name: str, code: str, family: Family) -> RuleMeta:
 
 
 def _free_code(known: registry.Registry, family: Family, folder: Path) -> str:
-    """The next code of the family: with the prefix of the built-in rules beside the sources of cudalint, else with another."""
-    prefix = registry.BUILTIN_PREFIX if (folder.resolve().parent / "cudalint" / "rule.py").is_file() else _OWN_PREFIX
+    """The next code of the family: with the prefix of the built-in rules among them, else with another."""
+    prefix = registry.BUILTIN_PREFIX if _builtin(folder) else _OWN_PREFIX
     digit = FAMILIES.index(family) + 1
     taken = {rule.meta.code for rule in known.rules}
     return next(code for number in range(1, 100) if (code := f"{prefix}{digit}{number:02}") not in taken)
 
 
-def _source(meta: RuleMeta) -> str:
+def _filled(template: str, meta: RuleMeta, path: Path) -> str:
     words = {
         "NAME": meta.name,
         "CODE": meta.code,
         "FAMILY": meta.family,
         "SINCE": meta.since,
         "CLASS": "".join(part.capitalize() for part in meta.name.split("-")),
+        "MODULE": _module(path),
     }
-    return re.sub(r"@(\w+)@", lambda match: words[match[1]], _TEMPLATE)
+    return re.sub(r"@(\w+)@", lambda match: words[match[1]], template)
 
 
 def _next_steps(meta: RuleMeta, path: Path) -> str:
+    builtin = _builtin(path.parent)
+    test = f"tests/test_rules.py -k {meta.name}" if builtin else f"tests/test_{path.stem}.py"
     steps = [
-        f"1. {path}: replace every TODO; until then the rule reports blocks of more than 512 threads, and its examples pass.",
-        "2. Test it: the examples are the tests.",
+        f"The rule reports blocks of more than 512 threads until you replace every TODO in {path}.",
+        "Its examples are its tests:",
         "",
-        "       import pytest",
-        "       from cudalint.testing import assert_case, assert_documented, rule_cases",
-        f"       from {_module(path)} import {''.join(part.capitalize() for part in meta.name.split('-'))} as Rule",
+        f"    python -m pytest {test}",
         "",
-        '       @pytest.mark.parametrize("case", rule_cases([Rule]), ids=str)',
-        "       def test_examples(case):",
-        "           assert_case(case)",
-        "",
-        f"3. See its page: cudalint explain {meta.name}",
     ]
-    if not meta.code.startswith(registry.BUILTIN_PREFIX):
+    if not builtin:
         steps += [
-            f"4. Choose a code prefix of your own in place of {_OWN_PREFIX}, and tell cudalint of the rule in pyproject.toml:",
+            "cudalint finds it once an installed package (pip install -e .) says in pyproject.toml:",
             "",
-            f'       [project.entry-points."{registry.GROUP}"]',
-            f'       mine = "{_module(path)}"',
+            f'    [project.entry-points."{registry.GROUP}"]',
+            f'    mine = "{_module(path)}"',
+            "",
         ]
+        if meta.code.startswith(_OWN_PREFIX):
+            steps += [f"Codes that start with {_OWN_PREFIX} are for trying out: choose a prefix of your own before others use it.", ""]
+    steps.append(f"Then read its page: cudalint explain {meta.name}")
     return "\n".join(steps) + "\n"
 
 
 def _module(path: Path) -> str:
     """The module to import the rule from; beside the sources of cudalint that is the package of the built-in rules."""
-    if (path.resolve().parent.parent / "cudalint" / "rule.py").is_file():
+    if _builtin(path.parent):
         return f"{registry.BUILTIN}.{path.stem}"
-    return ".".join(part for part in path.with_suffix("").parts if part.isidentifier())
+    absolute, here = Path(os.path.abspath(path)), Path.cwd()
+    below = absolute.relative_to(here) if absolute.is_relative_to(here) else Path(absolute.parent.name, absolute.name)
+    parts = below.with_suffix("").parts
+    return ".".join(parts[1:] if parts[0] == "src" else parts)
 
+
+_TEST = '''\
+"""The examples of @NAME@ as tests."""
+
+import pytest
+from cudalint.testing import Case, assert_case, assert_documented, rule_cases
+
+from @MODULE@ import @CLASS@
+
+
+@pytest.mark.parametrize("case", rule_cases([@CLASS@]), ids=str)
+def test_example(case: Case) -> None:
+    assert_case(case)
+
+
+def test_documentation() -> None:
+    assert_documented(@CLASS@)
+'''
 
 _TEMPLATE = '''\
 """@NAME@: TODO one line."""

@@ -169,7 +169,7 @@ void run(double* a) { pick<<<1, 128>>>(a); }
     def _report(self, kernel: KernelFacts, access: Access) -> Finding:
         worst = access.worst
         assert worst is not None and access.wavefronts is not None and access.ideal_wavefronts is not None
-        saved = (access.wavefronts - access.ideal_wavefronts) * (access.requests or 1.0)
+        saved = (access.wavefronts - access.ideal_wavefronts) * access.issued
         padding, where = _padding(kernel, access)
         stride = f", {abs(worst.lane_stride)} bytes apart" if worst.lane_stride else ""
         return self.finding(

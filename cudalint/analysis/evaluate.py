@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from cudalint.analysis.facts import Access, Block, Branch, KernelFacts, LaunchFacts, Operation, Padding, Request, SharedArray, Space, Work
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 Bindings = tuple[tuple[str, object], ...]
 MAX_THREADS = 1024
-MAX_LAUNCHES = 12
+MAX_LAUNCHES = 6
 DEFAULT_BLOCK: Block = (256, 1, 1)
 PADDINGS = range(1, 9)
 SPACES: dict[str, Space] = {"shared": "shared", "global": "global"}
@@ -89,8 +88,7 @@ def _launch_facts(
         memory = raw.pointer.memory
         if memory.space in SPACES:
             groups.setdefault((raw.path, raw.start, raw.end, memory.space, raw.op), []).append(raw)
-    results = [(_access(machine, raws), raws) for raws in groups.values()]
-    accesses = tuple(a if not launch.assumed else replace(a, certainty=min(a.certainty, Certainty.LIKELY)) for a, _ in results)
+    accesses = tuple(_access(machine, raws, bool(launch.assumed)) for raws in groups.values())
     return KernelFacts(
         name=kernel.name,
         instantiation=_instantiation(kernel, bindings),
@@ -101,7 +99,7 @@ def _launch_facts(
         accesses=accesses,
         branches=tuple(_branches(machine)),
         arrays=tuple(_arrays(machine)),
-        work=_work(machine, results),
+        work=_work(machine, accesses),
         incomplete=machine.incomplete,
     )
 
@@ -112,12 +110,49 @@ def _instantiation(kernel: FunctionDef, bindings: Bindings) -> str:
     return f"{kernel.name}<{', '.join(shown)}>" if shown else kernel.name
 
 
-def _access(machine: Machine, raws: list[RawAccess]) -> Access:
+class _Deferred:
+    """Fields that are worked out when somebody first asks for one of them: most accesses are never looked at."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> object:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        for field, value in object.__getattribute__(self, "compute")().items():
+            object.__setattr__(self, field, value)
+        return object.__getattribute__(self, name)
+
+
+class _DeferredAccess(_Deferred, Access):
+    __slots__ = ("compute",)
+
+
+class _DeferredWork(_Deferred, Work):
+    __slots__ = ("compute",)
+
+
+def _access(machine: Machine, raws: list[RawAccess], assumed: bool) -> Access:
     """One source access from all its recorded executions."""
     first = raws[0]
     memory = first.pointer.memory
+    access = object.__new__(_DeferredAccess)
+    for field, value in {
+        "location": Location(first.path, first.start, first.end),
+        "space": SPACES[memory.space],
+        "op": OPERATIONS[first.op],
+        "bytes_per_lane": first.asked,
+        "array": memory.name,
+        "evidence": (),
+        "compute": lambda: _counts(machine, raws, assumed),
+    }.items():
+        object.__setattr__(access, field, value)
+    return access
+
+
+def _counts(machine: Machine, raws: list[RawAccess], assumed: bool) -> dict[str, object]:
+    """The measured fields of an access."""
     total = Counts()
-    certainty = Certainty.EXACT
+    certainty = Certainty.LIKELY if assumed else Certainty.EXACT
     notes: dict[str, None] = {}
     complete = True
     for raw in raws:
@@ -128,25 +163,21 @@ def _access(machine: Machine, raws: list[RawAccess]) -> Access:
             complete = False
         else:
             total = total.plus(measured.counts, raw.weight)
-    shared = memory.space == "shared"
+    shared = raws[0].pointer.memory.space == "shared"
     known = complete and total.requests > 0
     mean = total.wavefronts / total.requests if known else None
     ideal = total.ideal / total.requests if known else None
-    return Access(
-        location=Location(first.path, first.start, first.end),
-        space=SPACES[memory.space],
-        op=OPERATIONS[first.op],
-        bytes_per_lane=first.asked,
-        array=memory.name,
-        wavefronts=mean if shared else None,
-        ideal_wavefronts=ideal if shared else None,
-        sectors=None if shared else mean,
-        ideal_sectors=None if shared else ideal,
-        requests=total.requests if known and all(r.counted for r in raws) else None,
-        worst=_worst(total, shared) if known else None,
-        certainty=certainty if complete else Certainty.POSSIBLE,
-        assumptions=tuple(notes),
-    )
+    return {
+        "wavefronts": mean if shared else None,
+        "ideal_wavefronts": ideal if shared else None,
+        "sectors": None if shared else mean,
+        "ideal_sectors": None if shared else ideal,
+        "requests": total.requests if known and all(r.counted for r in raws) else None,
+        "issued": total.requests if known else sum(r.weight for r in raws) * machine.geometry.warps,
+        "worst": _worst(total, shared) if known else None,
+        "certainty": certainty if complete else Certainty.POSSIBLE,
+        "assumptions": tuple(notes),
+    }
 
 
 def _worst(total: Counts, shared: bool) -> Request:
@@ -204,16 +235,21 @@ def _shared(machine: Machine) -> list[Memory]:
     return [m for m in machine.memories.values() if m.space == "shared"]
 
 
-def _work(machine: Machine, results: list[tuple[Access, list[RawAccess]]]) -> Work:
-    wavefronts = sectors = ideal = 0.0
-    for access, raws in results:
-        issued = sum(r.weight for r in raws) * machine.geometry.warps
-        if access.space == "shared":
-            wavefronts += issued * (access.wavefronts or 1.0)
-        else:
-            sectors += issued * (access.sectors or 4.0)
-            ideal += issued * (access.ideal_sectors or 4.0)
-    return Work(machine.instructions * machine.geometry.warps, wavefronts, sectors, ideal, machine.barriers)
+def _work(machine: Machine, accesses: tuple[Access, ...]) -> Work:
+    def compute() -> dict[str, object]:
+        shared = [a for a in accesses if a.space == "shared"]
+        others = [a for a in accesses if a.space == "global"]
+        return {
+            "instructions": machine.instructions * machine.geometry.warps,
+            "barriers": machine.barriers,
+            "shared_wavefronts": sum(a.issued * (a.wavefronts or 1.0) for a in shared),
+            "global_sectors": sum(a.issued * (a.sectors or 4.0) for a in others),
+            "ideal_sectors": sum(a.issued * (a.ideal_sectors or 4.0) for a in others),
+        }
+
+    work = object.__new__(_DeferredWork)
+    object.__setattr__(work, "compute", compute)
+    return work
 
 
 def _arrays(machine: Machine) -> Iterable[SharedArray]:

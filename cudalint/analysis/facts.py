@@ -61,6 +61,7 @@ class Access:
     wavefronts, …     means over the warps and iterations that execute it; None where the lanes' addresses are unknown
     worst             the request with the most wavefronts (shared) or sectors (global)
     requests          how many a block issues; None where a loop's trip count is unknown
+    issued            the same with a guess for unknown loops, for costs
     """
 
     location: Location
@@ -77,6 +78,7 @@ class Access:
     certainty: Certainty
     assumptions: tuple[str, ...] = ()
     evidence: tuple[Evidence, ...] = ()
+    issued: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from cudalint.semantics.types import Type
 
 MAX_UNROLLED = 64
 UNROLL_NODES = 6_000
-UNROLL_STEPS = 2_000
+UNROLL_STEPS = 1_500
 UNROLL_SHORT = 2
 DEFAULT_TRIPS = 16
 CYCLE = 16

@@ -72,12 +72,7 @@ def _page(rule: Rule, style: Style) -> str:
 def _table(meta: RuleMeta) -> list[str]:
     rows = [
         ("family", meta.family),
-        (
-            "severity",
-            ", ".join(
-                f"{meta.severity[level]} if {level}" for level in sorted(Certainty, reverse=True) if level in meta.severity
-            ),
-        ),
+        ("severity", _severities(meta)),
         ("default", "on" if meta.default else "off"),
         ("fix", meta.fix),
         ("status", f"{meta.status}, since {meta.since}"),
@@ -85,6 +80,13 @@ def _table(meta: RuleMeta) -> list[str]:
         ("also known", ", ".join(meta.also_known_as)),
     ]
     return [f"  {label:<10}  {text}" for label, text in rows if text]
+
+
+def _severities(meta: RuleMeta) -> str:
+    """ "warning", or "error if exact, info if likely"."""
+    if len(set(meta.severity.values())) == 1:
+        return str(next(iter(meta.severity.values())))
+    return ", ".join(f"{meta.severity[level]} if {level}" for level in sorted(Certainty, reverse=True) if level in meta.severity)
 
 
 def _architectures(meta: RuleMeta) -> str:
@@ -110,6 +112,7 @@ def document(rule: Rule) -> dict[str, Any]:
         "min_arch": meta.min_arch,
         "max_arch": meta.max_arch,
         "also_known_as": list(meta.also_known_as),
+        "mentions": list(meta.mentions),
         "sections": {title: text for title, text in sections(rule).items() if title},
     }
 

@@ -106,7 +106,6 @@ class Site:
 
 _API = rb"cudaLaunchKernelExC|cudaLaunchKernelEx|cudaLaunchKernel|cudaLaunchCooperativeKernel"
 _LAUNCH = re.compile(rb"<<<|\b(?:" + _API + rb")\b")
-_DEFINE = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(\w+)((?:\\\r?\n|[^\n])*)", re.MULTILINE)
 _PARTED_START, _PARTED_END = re.compile(r"<<\s+<"), re.compile(r">>\s+>")
 _LOOPS = (k.FOR_STATEMENT, k.WHILE_STATEMENT, k.DO_STATEMENT, k.FOR_RANGE_LOOP)
 _NAMES = (k.IDENTIFIER, k.TYPE_IDENTIFIER, k.TEMPLATE_FUNCTION, k.QUALIFIED_IDENTIFIER, k.FIELD_EXPRESSION)
@@ -140,16 +139,13 @@ def sites_of(unit: Unit) -> list[Site]:
 
 def _spread(unit: Unit, macros: dict[str, None]) -> dict[str, None]:
     """The macros with a launch in their body, those of included files too, and the macros that use one of them."""
-    bodies: dict[str, bytes] = {}
-    for file in unit.closure:
-        if file is unit or _LAUNCH.search(file.source.data):
-            bodies.update((name.decode("utf-8", "replace"), body) for name, body in _DEFINE.findall(file.source.data))
-    found = macros | {name: None for name, body in bodies.items() if _LAUNCH.search(body)}
-    fresh = list(found)
+    bodies = {name: body for file in unit.closure for name, body in file.definitions.items()}
+    fresh = [name for name, body in bodies.items() if b"<<<" in body or (b"cudaLaunch" in body and _LAUNCH.search(body))]
+    found = macros | {name.decode("utf-8", "replace"): None for name in fresh}
     while fresh:
-        used = re.compile(rb"\b(?:" + b"|".join(re.escape(name.encode()) for name in fresh) + rb")\b")
-        fresh = [name for name, body in bodies.items() if name not in found and used.search(body)]
-        found |= dict.fromkeys(fresh)
+        used = re.compile(rb"\b(?:" + b"|".join(map(re.escape, fresh)) + rb")\b")
+        fresh = [name for name, body in bodies.items() if name.decode("utf-8", "replace") not in found and used.search(body)]
+        found |= {name.decode("utf-8", "replace"): None for name in fresh}
     return found
 
 

@@ -232,7 +232,7 @@ _GAPS = (
     _gap(rb"\b(operator\s+[\w:]+)\s*\(", _name_operator, _AFTER_DOT),
     _gap(rb"\b(operator\s*[-+*/%]+)\s*\(", _name_operator, _AFTER_STATEMENT),
     _gap(rb"\boperator\s*\(\s*\)\s*(<[^(){};]*>)\s*\(", _blank_group),
-    _gap(rb"\benum\s+(?:class|struct)?\s*(\[\[[^\[\]]*\]\])", _blank_group),
+    _gap(rb"\benum\s+(?:(?:class|struct)\s*)?(\[\[[^\[\]]*\]\])", _blank_group),
     _gap(rb"\benum\s*(:\s*[\w:\s]{1,80}?)\s*\{", _blank_group),
     _gap(rb"(,\s*(?:void|bool|int)\s*\(\s*\))\s*\)", _blank_group),
     _gap(rb"(:\s*\d+\s*,)", _blank_bitfield),

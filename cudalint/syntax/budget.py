@@ -12,6 +12,8 @@ import zlib
 
 from tree_sitter import Parser
 
+from cudalint.source.code import code_view
+
 _KINDS = bytes(119 if chr(byte).isalnum() or byte == 95 or byte >= 128 else 112 for byte in range(256))
 """Translation table: "w" for the bytes of words, "p" for punctuation."""
 _SPACE = b" \t\r\n\f\v"
@@ -21,7 +23,6 @@ _NO_WORDS = re.compile(rb"(?:[^\w\s\x80-\xff]\s*){320}")
 _LONG = 16_384
 _REPEATED = 60
 """Texts longer than `_LONG` that shrink by this factor repeat one thing over and over."""
-_OPEN_COMMENTS = 40
 _BYTES_PER_CHECK = 16
 _LEAST_CHECKS = 2000
 _ATTEMPTS = 4
@@ -30,6 +31,8 @@ _ATTEMPTS = 4
 def readable_length(parser: Parser, text: bytes) -> int:
     """How much of a text can be parsed within the budget: all of it, or up to the start of some line."""
     length = len(text)
+    if text.rfind(b"/*") > text.rfind(b"*/"):
+        length = _open_comment(text)
     for _ in range(_ATTEMPTS):
         suspect = _suspect(text[:length])
         if suspect < 0:
@@ -41,6 +44,19 @@ def readable_length(parser: Parser, text: bytes) -> int:
     return 0
 
 
+def _open_comment(text: bytes) -> int:
+    """Where a comment begins that never ends, the length of the text if there is none.
+
+    The grammar takes no such thing for a comment, and looks for its end anew at every `/*` that follows.
+    """
+    comments = code_view(text).comments
+    if comments and comments[-1][1] == len(text):
+        start, end = comments[-1]
+        if text.startswith(b"/*", start) and (end - start < 4 or not text.endswith(b"*/")):
+            return start
+    return len(text)
+
+
 def _suspect(text: bytes) -> int:
     """Where a text begins to look unlike code, -1 if it does not."""
     if _RUN in text.translate(_KINDS, _SPACE):
@@ -48,8 +64,7 @@ def _suspect(text: bytes) -> int:
         return match.start() if match is not None else 0
     if len(text) > _LONG and len(zlib.compress(text, 1)) * _REPEATED < len(text):
         return 0
-    opened = text.count(b"/*")
-    return text.find(b"/*") if opened > _OPEN_COMMENTS and opened > 2 * text.count(b"*/") else -1
+    return -1
 
 
 def _parse_within_budget(parser: Parser, text: bytes) -> int:

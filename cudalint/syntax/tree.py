@@ -279,6 +279,8 @@ def _repair(masker: Masker, text: bytes, tree: Tree, inactive: Inactive | None) 
         if masked == text:
             continue
         text = masked
+        if readable_length(_PARSER, text) < len(text):
+            continue
         attempt = _Attempt(masker, text, _parse(text))
         if attempt.better_than(best):
             best = attempt

@@ -37,6 +37,11 @@ INPUTS = {
     "macros that double": b"".join(b"#define M%d __device__ M%d M%d\n" % (i, i + 1, i + 1) for i in range(40))
     + b"#define M40 __device__\nM0 void f();",
     "macros in a circle": b"#define AAA BBB\n#define BBB AAA\nAAA void f();",
+    "punctuation that is slow to recover from": b",*" * 20_000,
+    "the same on lines": b";::=\n" * 20_000,
+    "comments that stay open": b"(/*x" * 20_000,
+    "words that are slow to recover from": b"friend#endif\n&" * 4_000,
+    "a long blank": b"enum//" + b" " * 20_000 + b"\n::}" * 2_000,
     "bytes": random.Random(1).randbytes(50_000),
 }
 
@@ -50,6 +55,25 @@ def test_an_answer_for_everything(name: str) -> None:
     assert not parsed.has_error_in(0, len(KERNEL) - 1)
     assert parsed.errors == sorted(parsed.errors)
     assert suppress.parse(source).items == []
+
+
+def test_what_is_not_read_is_an_error() -> None:
+    data = KERNEL + b",*" * 20_000
+    parsed = parse(SourceFile("k.cu", data))
+    assert parsed.errors[-1] == (len(KERNEL), len(data))
+    assert parsed.text[: len(KERNEL)] == KERNEL
+    assert not parsed.has_error_in(0, len(KERNEL) - 1)
+
+
+def test_a_comment_that_stays_open_ends_the_file() -> None:
+    data = KERNEL + b"/* and then\n__global__ void after() {}\n"
+    parsed = parse(SourceFile("k.cu", data))
+    assert parsed.errors == [(len(KERNEL), len(data))]
+    assert len(parsed.root.named_children) == 1
+
+
+def test_a_fragment_that_is_nothing_like_code_is_broken() -> None:
+    assert parse_fragment(b",*" * 20_000, "expression")[2]
 
 
 def test_deep_fragments() -> None:
