@@ -60,7 +60,9 @@ def main() -> int:
         ratio = median(c / p for p, c in pairs)
         worst = max(worst, ratio)
         size = sum(map(len, texts)) / 1e6
-        print(f"{folder:32}{len(files):7}{size:7.1f}{median(p for p, _ in pairs):9.2f}{median(c for _, c in pairs):9.2f}{ratio:7.1f}")
+        print(
+            f"{folder:32}{len(files):7}{size:7.1f}{median(p for p, _ in pairs):9.2f}{median(c for _, c in pairs):9.2f}{ratio:7.1f}"
+        )
     return int(options.limit is not None and worst > options.limit)
 
 

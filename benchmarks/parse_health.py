@@ -17,6 +17,7 @@ import time
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from tree_sitter import Node, Parser
@@ -206,7 +207,7 @@ def measure(folder: Path, unmasked: bool) -> Health:
             if unmasked:
                 parsed = ParsedFile(source, source.data, bare.parse(source.data).root_node, {})
             else:
-                parsed = parse(source, index.lookup(source.path))
+                parsed = parse(source, partial(index.find, path=source.path))
         except Exception:
             health.crashes += 1
             traceback.print_exc()

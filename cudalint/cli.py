@@ -11,6 +11,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from cudalint import __version__
@@ -48,19 +49,24 @@ options:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit status: 0 clean, 1 findings, 2 wrong usage, wrong configuration or an internal error."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    command = arguments[0] if arguments else "--help"
-    if command in ("-h", "--help", "help"):
-        sys.stdout.write(_USAGE)
-        return CLEAN if arguments else FAILURE
-    if command in ("-V", "--version", "version"):
-        sys.stdout.write(f"cudalint {__version__}\n")
-        return CLEAN
-    if command not in _COMMANDS:
-        return _unknown_command(command)
+    _open_streams()
     try:
-        return _run(command, arguments[1:])
+        return _main(arguments)
     except KeyboardInterrupt:
         return INTERRUPTED
+    except Exception as error:  # Python's own exit status would be that of findings
+        return _crash(error, arguments)
+
+
+def _main(arguments: Sequence[str]) -> int:
+    command = arguments[0] if arguments else "--help"
+    if command in ("-h", "--help", "help"):
+        return _print(_USAGE) if arguments else _print(_USAGE) or FAILURE
+    if command in ("-V", "--version", "version"):
+        return _print(f"cudalint {__version__}\n")
+    if command not in _COMMANDS:
+        return _unknown_command(command)
+    return _run(command, arguments[1:])
 
 
 def _run(command: str, arguments: Sequence[str]) -> int:
@@ -98,6 +104,18 @@ def _unknown_command(word: str) -> int:
     return _fail(f'error: unknown command "{word}"{suggest(word, _COMMANDS)}; see cudalint --help')
 
 
+def _crash(error: Exception, arguments: Sequence[str]) -> int:
+    """What to say about an exception that nothing else has caught."""
+    _say(f"internal error: {type(error).__name__}: {error}".rstrip(": "))
+    if "-v" in arguments or "--verbose" in arguments:
+        from traceback import format_exception
+
+        _say("".join(format_exception(error)))
+    else:
+        _say("note: this is a bug of cudalint or of a plugin, --verbose shows where")
+    return FAILURE
+
+
 def _fail(message: str) -> int:
     _say(message)
     return FAILURE
@@ -107,7 +125,8 @@ def _say(message: str) -> None:
     """A line on standard error."""
     from cudalint.report.style import safe
 
-    sys.stderr.write(safe(message) + "\n")
+    with suppress(OSError):  # nobody listens; the exit status still tells
+        sys.stderr.write(safe(message) + "\n")
 
 
 # ---------------------------------------------------------------------- options
@@ -126,15 +145,18 @@ def _block(text: str) -> list[int]:
 
 def _project_options(parser: argparse.ArgumentParser, formats: str) -> None:
     """Options of commands that read source files."""
-    parser.add_argument(
-        "paths", nargs="*", metavar="PATH", help="files and folders (default: .); - reads standard input"
-    )
+    parser.add_argument("paths", nargs="*", metavar="PATH", help="files and folders (default: .); - reads standard input")
     parser.add_argument(
         "--output-format", action="append", metavar="FORMAT[=PATH]", help=f"{formats}; with =PATH into a file; may be repeated"
     )
     parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="colours (default: auto)")
     parser.add_argument("-q", "--quiet", action="store_true", help="no summary, no progress")
-    parser.add_argument("-v", "--verbose", action="store_true", help="say which configuration holds; show tracebacks of internal errors")
+    parser.add_argument(
+        "-v",
+        "--verbose",
+        action="store_true",
+        help="add the facts of each finding, the configuration that holds, and tracebacks of internal errors",
+    )
     target = parser.add_argument_group("target")
     target.add_argument(
         "--target-arch",
@@ -169,6 +191,9 @@ def _project_options(parser: argparse.ArgumentParser, formats: str) -> None:
     other = parser.add_argument_group("configuration")
     other.add_argument("--config", metavar="PATH", help="use this file in place of the nearest configurations")
     other.add_argument("--isolated", action="store_true", help="use no configuration file")
+    other.add_argument("--no-cache", action="store_true", help="keep nothing between runs (nothing is kept today)")
+    other.add_argument("--jobs", type=int, metavar="N", help="processes to use (one is used today)")
+    other.add_argument("--ptxas", action="store_true", help="ask a compiler at hand for registers (estimates are used today)")
 
 
 def _check_options(parser: argparse.ArgumentParser) -> None:
@@ -231,7 +256,9 @@ def _config_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _new_rule_options(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Write a rule that works: metadata, documentation to fill in, examples that are its tests, a small check."
+    parser.description = (
+        "Write a rule that works: metadata, documentation to fill in, examples that are its tests, a small check."
+    )
     parser.add_argument("name", metavar="NAME", help="kebab-case name that describes the defect")
     parser.add_argument("--family", default="memory", help="memory, divergence, synchronisation, launch, latency or host")
     parser.add_argument("--code", help="code of the rule (default: the next free one)")
@@ -393,12 +420,14 @@ def _project(args: argparse.Namespace) -> tuple[Resolver, list[str], SourceFile 
 
 def _standard_input(name: str) -> SourceFile:
     from cudalint.config import ConfigError
-    from cudalint.source.text import SourceError, from_bytes
+    from cudalint.source.text import MAX_BYTES, SourceError, from_bytes
 
     try:
-        return from_bytes(name, sys.stdin.buffer.read())
+        return from_bytes(name, sys.stdin.buffer.read(MAX_BYTES + 1))
     except SourceError as error:
         raise ConfigError(error.reason, error.path) from error
+    except OSError as error:
+        raise ConfigError((error.strerror or str(error)).lower(), "standard input") from error
 
 
 def _run_settings(resolver: Resolver, paths: Sequence[str]) -> Settings:
@@ -444,7 +473,7 @@ def _internal_errors(result: Result | Inspection, verbose: bool) -> None:
         where = f"rule {error.rule}, " if error.rule else ""
         _say(f"internal error: {where}{error.where}: {error.message}")
         if verbose:
-            sys.stderr.write(error.traceback)
+            _say(error.traceback.rstrip("\n"))
     hidden = len(result.internal_errors) - len(shown)
     if shown and not verbose:
         more = f"{hidden} more; " if hidden else ""
@@ -467,7 +496,7 @@ def _write_all(
     complete = True
     for name, path in outputs:
         if not path:
-            _print(render(name, _view(args, sys.stdout, run)))
+            complete = _print(render(name, _view(args, sys.stdout, run))) == CLEAN and complete
             continue
         try:
             with open(path, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:  # noqa: PTH123
@@ -479,16 +508,25 @@ def _write_all(
 
 
 def _print(text: str) -> int:
-    """Write to standard output; a reader that has gone away is no error."""
-    reconfigure = getattr(sys.stdout, "reconfigure", None)
-    if reconfigure:
-        reconfigure(errors="backslashreplace")
+    """Write to standard output; a reader that has gone away is no error, a full disk is."""
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python tries again when it ends
+        if not isinstance(error, BrokenPipeError):
+            return _fail(f"error: standard output: {(error.strerror or str(error)).lower()}")
     return CLEAN
+
+
+def _open_streams() -> None:
+    """Streams that are closed lead nowhere; any text can be written to the others, in whatever encoding."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
+        elif name == "stdout" and hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _view(args: argparse.Namespace, stream: Any, run: Settings | None = None) -> View:
@@ -498,7 +536,9 @@ def _view(args: argparse.Namespace, stream: Any, run: Settings | None = None) ->
 
     terminal = stream is not None and stream.isatty()
     width = get_terminal_size().columns if terminal else 160
-    return View(_colored(args.color, terminal), width, bool(run and run.show_info), getattr(args, "quiet", False))
+    show_info = bool(run and run.show_info)
+    quiet, verbose = getattr(args, "quiet", False), getattr(args, "verbose", False)
+    return View(_colored(args.color, terminal), width, show_info, quiet, verbose)
 
 
 def _colored(choice: str, terminal: bool) -> bool:

@@ -32,11 +32,13 @@ from cudalint.source.discover import (
     discover,
     find_root,
     is_cuda_header,
+    may_hold_cuda,
 )
 from cudalint.source.text import SourceError, SourceFile, load
 from cudalint.suppressing import Suppressing
 
 if TYPE_CHECKING:
+    from cudalint.model.cost import Pricing
     from cudalint.model.occupancy import Occupancy
     from cudalint.registry import Registry
     from cudalint.semantics.program import Program
@@ -52,13 +54,18 @@ Progress = Callable[[int, int], None]
 # ------------------------------------------------------------------------ facts
 
 
-def open_program(root: Path, settings: Settings, arch: str, overlay: SourceFile | None = None) -> Program:
-    """The project at `root` as the settings and the architecture see it; `overlay` replaces the file of its path."""
+def open_program(
+    root: Path, settings: Settings, arch: str, overlay: SourceFile | None = None, found: Sequence[str] | None = None
+) -> Program:
+    """The project at `root` as the settings and the architecture see it; `overlay` replaces the file of its path.
+
+    `found` is what a search of `root` with these settings has found already.
+    """
     from cudalint.semantics.program import Options, Program
 
     defines = dict(item.partition("=")[::2] if "=" in item else (item, "1") for item in settings.defines)
     options = Options(defines, tuple(map(Path, settings.include_dirs)), arch_number(arch))
-    program = Program(root, options, replace(discovery_settings(settings), python=False))
+    program = Program(root, options, replace(discovery_settings(settings), python=False), found)
     if overlay is not None:
         program.add(overlay)
     return program
@@ -69,8 +76,6 @@ def kernels_of(path: str, program: Program) -> Iterator[FunctionDef]:
 
     Raises `SourceError` if the file cannot be read.
     """
-    from cudalint.semantics import index
-
     suffix = Path(path).suffix.lower()
     if suffix in PYTHON_SUFFIXES:
         return
@@ -80,11 +85,9 @@ def kernels_of(path: str, program: Program) -> Iterator[FunctionDef]:
     if suffix in MIXED_SUFFIXES and not is_cuda_header(unit.source.data):
         return
     yield from unit.kernels
-    if not index.holds_launch(unit.source.data):
-        return
-    words = index.words(unit.source.data)
-    for other in unit.closure[1:]:
-        if not other.defined_names.isdisjoint(words):
+    words = unit.launch_words
+    for other in unit.closure[1:] if words else ():
+        if not other.defined_names.isdisjoint(words) and may_hold_cuda(other.source.data):
             yield from (kernel for kernel in other.kernels if kernel.name.encode() in words)
 
 
@@ -127,10 +130,12 @@ class Files:
     """The files of a run with the settings that hold for each.
 
     roots  the folder through which each was found, the project of files that are in no other
+    found  what the search of a folder (absolute) with some settings has found
     """
 
     settings: dict[str, Settings]
     roots: dict[str, str]
+    found: dict[tuple[str, DiscoverySettings], Sequence[str]]
     problems: tuple[Problem, ...]
 
 
@@ -139,6 +144,7 @@ def files_of(paths: Sequence[str], resolver: Resolver) -> Files:
     settings: dict[str, Settings] = {}
     roots: dict[str, str] = {}
     problems: dict[str, Problem] = {}
+    searched: dict[tuple[str, DiscoverySettings], Sequence[str]] = {}
     for path in paths:
         above = resolver.for_path(path)
         found = discover([path], discovery_settings(above))
@@ -146,8 +152,10 @@ def files_of(paths: Sequence[str], resolver: Resolver) -> Files:
             problems.setdefault(error.path, Problem(error.path, error.reason, named=not Path(path).is_dir()))
         settings.update(_own_settings(found.files, above, resolver))
         if Path(path).is_dir():
-            roots.update(dict.fromkeys(found.files, os.path.abspath(path)))
-    return Files(settings, roots, tuple(problems.values()))
+            folder = os.path.abspath(path)
+            roots.update(dict.fromkeys(found.files, folder))
+            searched[folder, discovery_settings(above)] = found.files
+    return Files(settings, roots, searched, tuple(problems.values()))
 
 
 def discovery_settings(settings: Settings) -> DiscoverySettings:
@@ -294,6 +302,8 @@ class _Pass:
         self.names = Names()
         self.checked: set[str] = set()
         self._roots: dict[str, str] = {}
+        self._found: dict[tuple[str, DiscoverySettings], Sequence[str]] = {}
+        self._projects: dict[str, bool] = {}
         self._named: set[str] = set()
         self.files: list[str] = []
         self.targets: dict[str, None] = {}
@@ -304,6 +314,7 @@ class _Pass:
         self._seen: set[tuple[str, str, int]] = set()
         self._ends: dict[tuple[str, int], int] = {}
         self._rules: dict[tuple[Settings, str], tuple[Rule, ...]] = {}
+        self._pricings: dict[tuple[int, str], Pricing] = {}
 
     def kernels(
         self, paths: Sequence[str], progress: Progress | None, inspecting: bool = False
@@ -345,6 +356,7 @@ class _Pass:
             if self.registry:
                 self.registry.select(settings)
         self._roots = found.roots
+        self._found = found.found
         self.checked = {os.path.abspath(path) for path in found.settings}
         self.names = Names(found.settings, absolute=all(map(os.path.isabs, paths)))
         if not found.settings:
@@ -385,9 +397,11 @@ class _Pass:
         self.health[key] = broken or self.health.get(key, False)
 
     def _program(self, path: str, settings: Settings, arch: str) -> Program:
-        key = (find_root(path, self._roots.get(path)), settings, arch)
+        root = find_root(path, self._roots.get(path), self._projects)
+        key = (root, settings, arch)
         if key not in self._programs:
-            self._programs[key] = open_program(Path(key[0]), settings, arch, self.overlay)
+            found = self._found.get((root, discovery_settings(settings)))
+            self._programs[key] = open_program(Path(root), settings, arch, self.overlay, found)
         return self._programs[key]
 
     def facts(self, kernel: FunctionDef, settings: Settings) -> Sequence[KernelFacts]:
@@ -441,10 +455,13 @@ class _Pass:
         if finding.repair is None:
             return finding
         from cudalint.model import architectures
-        from cudalint.model.cost import price
+        from cudalint.model.cost import Pricing
 
         try:
-            return replace(finding, cost=price(kernel, finding.repair, architectures.get(arch)))
+            pricing = self._pricings.get((id(kernel), arch))
+            if pricing is None:
+                pricing = self._pricings[id(kernel), arch] = Pricing(kernel, architectures.get(arch))
+            return replace(finding, cost=pricing.price(finding.repair))
         except Exception as error:
             self.failed("", f"the cost of {finding.rule} in kernel {kernel.name}", error)
             return finding

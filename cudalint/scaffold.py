@@ -100,7 +100,10 @@ def _next_steps(meta: RuleMeta, path: Path) -> str:
             "",
         ]
         if meta.code.startswith(_OWN_PREFIX):
-            steps += [f"Codes that start with {_OWN_PREFIX} are for trying out: choose a prefix of your own before others use it.", ""]
+            steps += [
+                f"Codes that start with {_OWN_PREFIX} are for trying out: choose a prefix of your own before others use it.",
+                "",
+            ]
     steps.append(f"Then read its page: cudalint explain {meta.name}")
     return "\n".join(steps) + "\n"
 

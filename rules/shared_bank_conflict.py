@@ -5,9 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import ClassVar
 
-from cudalint.rule import Access, Certainty, Edit, Evidence, Example, Finding, Fix, KernelFacts, Padding, Repair, Rule, RuleMeta, Severity
+from cudalint.rule import (
+    Access,
+    Certainty,
+    Edit,
+    Evidence,
+    Example,
+    Finding,
+    Fix,
+    KernelFacts,
+    Padding,
+    Repair,
+    Rule,
+    RuleMeta,
+    Severity,
+)
 
 LEAST_RATIO = 1.05
+LEAST_SHARE = 0.02
 
 
 class SharedBankConflict(Rule):
@@ -40,6 +55,7 @@ class SharedBankConflict(Rule):
 
     ## Limits
     Addresses that depend on loaded data are not judged. Without a launch in sight the block shape is assumed and printed.
+    Accesses that make up less than 2 % of the block's shared-memory wavefronts are left alone.
     Conflicts between different instructions do not exist in hardware and are not reported; two lanes that read the same word
     (a broadcast) never conflict.
 
@@ -119,7 +135,7 @@ __global__ void turn(const float* in, float* out) {
     __shared__ float tile[32][32];
     tile[threadIdx.y][threadIdx.x] = in[threadIdx.y * 32 + threadIdx.x];
     __syncthreads();
-    out[threadIdx.y * 32 + threadIdx.x] = tile[threadIdx.x][threadIdx.y];  // expect: shared-bank-conflict degree=32 wavefronts=32 ideal_wavefronts=1
+    out[threadIdx.y * 32 + threadIdx.x] = tile[threadIdx.x][threadIdx.y];  // expect: shared-bank-conflict degree=32 wavefronts=32
 }
 void run(const float* in, float* out) { turn<<<1, dim3(32, 32)>>>(in, out); }
 """,
@@ -128,7 +144,7 @@ __global__ void turn(const float* in, float* out) {
     __shared__ float tile[32][32 + 1];
     tile[threadIdx.y][threadIdx.x] = in[threadIdx.y * 32 + threadIdx.x];
     __syncthreads();
-    out[threadIdx.y * 32 + threadIdx.x] = tile[threadIdx.x][threadIdx.y];  // expect: shared-bank-conflict degree=32 wavefronts=32 ideal_wavefronts=1
+    out[threadIdx.y * 32 + threadIdx.x] = tile[threadIdx.x][threadIdx.y];  // expect: shared-bank-conflict degree=32 wavefronts=32
 }
 void run(const float* in, float* out) { turn<<<1, dim3(32, 32)>>>(in, out); }
 """,
@@ -163,13 +179,17 @@ void run(double* a) { pick<<<1, 128>>>(a); }
     def check_kernel(self, kernel: KernelFacts) -> Iterable[Finding]:
         """One finding per access whose worst warp meets a conflict."""
         for access in kernel.accesses:
-            if access.space == "shared" and access.certainty in self.meta.severity and _conflicts(access):
+            if (
+                access.space == "shared"
+                and access.certainty in self.meta.severity
+                and _conflicts(access)
+                and _counts(kernel, access)
+            ):
                 yield self._report(kernel, access)
 
     def _report(self, kernel: KernelFacts, access: Access) -> Finding:
         worst = access.worst
         assert worst is not None and access.wavefronts is not None and access.ideal_wavefronts is not None
-        saved = (access.wavefronts - access.ideal_wavefronts) * access.issued
         padding, where = _padding(kernel, access)
         stride = f", {abs(worst.lane_stride)} bytes apart" if worst.lane_stride else ""
         return self.finding(
@@ -186,11 +206,11 @@ void run(double* a) { pick<<<1, 128>>>(a); }
                 "active_lanes": worst.active_lanes,
                 **({"lane_stride_bytes": worst.lane_stride} if worst.lane_stride is not None else {}),
             },
-            evidence=(*_launch_evidence(kernel), *where),
-            assumptions=(*((kernel.launch.assumed,) if kernel.launch.assumed else ()), *access.assumptions),
+            evidence=where,
+            assumptions=_assumptions(kernel, access),
             advice=_advice(access, padding),
             fix=_fix(access, padding),
-            repair=Repair("wavefronts", saved),
+            repair=Repair("wavefronts", _saved(access)),
         )
 
 
@@ -198,15 +218,27 @@ def _conflicts(access: Access) -> bool:
     worst = access.worst
     if worst is None or access.wavefronts is None or not access.ideal_wavefronts:
         return False
-    return worst.degree > 1 and worst.wavefronts > worst.ideal_wavefronts and access.wavefronts > LEAST_RATIO * access.ideal_wavefronts
+    return (
+        worst.degree > 1
+        and worst.wavefronts > worst.ideal_wavefronts
+        and access.wavefronts > LEAST_RATIO * access.ideal_wavefronts
+    )
 
 
-def _launch_evidence(kernel: KernelFacts) -> Iterable[Evidence]:
-    launch = kernel.launch
-    if launch.location is not None and launch.block is not None:
-        shape = "x".join(str(n) for n in launch.block if n != 1 or launch.block[1:] == (1, 1)) or "1"
-        what = f" of {kernel.instantiation}" if kernel.instantiation != kernel.name else ""
-        yield Evidence(launch.location, f"block{what} is {shape} here")
+def _counts(kernel: KernelFacts, access: Access) -> bool:
+    """A conflict while a tile is filled does not matter beside an inner loop that issues fifty times as much."""
+    return _saved(access) >= LEAST_SHARE * kernel.work.shared_wavefronts
+
+
+def _assumptions(kernel: KernelFacts, access: Access) -> tuple[str, ...]:
+    if access.certainty is Certainty.EXACT:
+        return ()
+    return (*((kernel.launch.assumed,) if kernel.launch.assumed else ()), *access.assumptions)
+
+
+def _saved(access: Access) -> float:
+    """Wavefronts per block beyond the ideal."""
+    return ((access.wavefronts or 0.0) - (access.ideal_wavefronts or 0.0)) * access.issued
 
 
 def _padding(kernel: KernelFacts, access: Access) -> tuple[Padding | None, tuple[Evidence, ...]]:
@@ -220,9 +252,10 @@ def _padding(kernel: KernelFacts, access: Access) -> tuple[Padding | None, tuple
 def _advice(access: Access, padding: Padding | None) -> str | None:
     if padding is None:
         return None
-    gain = f"takes all accesses of `{access.array}` together from {padding.wavefronts_before:g} to {padding.wavefronts_after:g} wavefronts a block"
+    before, after = padding.wavefronts_before, padding.wavefronts_after
     noun = "element" if padding.elements == 1 else "elements"
-    return f"rows {padding.elements} {noun} longer {gain} (every use re-evaluated)"
+    rows = f"pad each row of `{access.array}` by {padding.elements} {noun}"
+    return f"{rows}: {after:g} instead of {before:g} wavefronts per block, all its accesses counted"
 
 
 def _fix(access: Access, padding: Padding | None) -> Fix | None:

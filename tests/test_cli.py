@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import io
 import json
-import os
 import re
 import subprocess
 import sys
@@ -98,8 +97,8 @@ def test_every_command_has_help(capsys: pytest.CaptureFixture[str], command: str
 @pytest.mark.parametrize(
     ("word", "message"),
     [
-        ("chek", 'unknown command "chek" (did you mean "check"?); see cudalint --help\n'),
-        ("a.cu", 'unknown command "a.cu"; to check that path: cudalint check a.cu\n'),
+        ("chek", 'error: unknown command "chek" (did you mean "check"?); see cudalint --help\n'),
+        ("a.cu", 'error: unknown command "a.cu"; to check that path: cudalint check a.cu\n'),
     ],
 )
 def test_unknown_commands(capsys: pytest.CaptureFixture[str], word: str, message: str) -> None:
@@ -189,7 +188,10 @@ def test_a_wrong_configuration_is_one_line_and_2(capsys: pytest.CaptureFixture[s
         (["check", "--frobnicate=1"], 'unknown option "--frobnicate"; see cudalint check --help'),
         (["config", "select", "ignore"], 'unknown argument "ignore"; see cudalint config --help'),
         (["check", "--select"], "argument --select: expected one argument; see cudalint check --help"),
-        (["check", "--assume-block", "x"], "argument --assume-block: 'x' is not a block such as 256 or 16x16; see cudalint check --help"),
+        (
+            ["check", "--assume-block", "x"],
+            "argument --assume-block: 'x' is not a block such as 256 or 16x16; see cudalint check --help",
+        ),
     ],
 )
 def test_arguments_that_do_not_fit_are_one_line_and_2(
@@ -371,7 +373,7 @@ def test_inspect(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_inspect_knows_two_formats(capsys: pytest.CaptureFixture[str]) -> None:
     run = Run(capsys, "inspect", "--output-format", "concise")
-    assert (run.status, run.err) == (2, '--output-format: unknown format "concise"\n')
+    assert (run.status, run.err) == (2, 'error: --output-format: unknown format "concise"\n')
 
 
 def test_occupancy(capsys: pytest.CaptureFixture[str]) -> None:

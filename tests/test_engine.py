@@ -275,7 +275,7 @@ def test_a_price_that_fails_leaves_the_finding(monkeypatch: pytest.MonkeyPatch) 
     def fails(*_: Any) -> Any:
         raise OverflowError
 
-    monkeypatch.setattr("cudalint.model.cost.price", fails)
+    monkeypatch.setattr("cudalint.model.cost.Pricing.price", fails)
     write(a_cu=SMALL)
     result = run(rules=(Priced,))
     assert [item.finding.cost for item in result.findings] == [None]

@@ -14,20 +14,28 @@ from cudalint.semantics.lower import lower
 from cudalint.semantics.types import Type
 
 BARRIERS = frozenset(("__syncthreads", "__syncthreads_count", "__syncthreads_and", "__syncthreads_or"))
-ATOMICS = frozenset(
-    ("atomicAdd", "atomicSub", "atomicExch", "atomicMin", "atomicMax", "atomicInc", "atomicDec", "atomicCAS", "atomicAnd")
-) | {"atomicOr", "atomicXor", "unsafeAtomicAdd", "red_add"}
-WARP_UNIFORM = frozenset(("__any_sync", "__all_sync", "__ballot_sync", "__activemask", "__any", "__all", "__ballot", "__uni_sync")) | {
-    f"__reduce_{op}_sync" for op in ("add", "min", "max", "and", "or", "xor")
-}
-SHUFFLES = frozenset(("__shfl_sync", "__shfl_xor_sync", "__shfl_up_sync", "__shfl_down_sync")) | {
-    "__shfl",
-    "__shfl_xor",
-    "__shfl_up",
-    "__shfl_down",
-}
+_ATOMIC = ("Add", "Sub", "Exch", "Min", "Max", "Inc", "Dec", "CAS", "And", "Or", "Xor")
+ATOMICS = frozenset((*(f"atomic{op}" for op in _ATOMIC), "unsafeAtomicAdd"))
+_VOTE = ("any", "all", "ballot", "uni")
+WARP_UNIFORM = frozenset(
+    (
+        *(f"__{vote}_sync" for vote in _VOTE),
+        *(f"__{vote}" for vote in _VOTE),
+        *(f"__reduce_{op}_sync" for op in ("add", "min", "max", "and", "or", "xor")),
+        "__activemask",
+    )
+)
+_SHUFFLE = ("__shfl", "__shfl_xor", "__shfl_up", "__shfl_down")
+SHUFFLES = frozenset((*_SHUFFLE, *(f"{name}_sync" for name in _SHUFFLE)))
 BITS: dict[str, str] = {"__ffs": "ffs", "__popc": "popc", "__clz": "clz", "__brev": "brev", "__popcll": "popc"}
-PASS_THROUGH = frozenset(("__cvta_generic_to_shared", "__cvta_generic_to_global", "__cvta_shared_to_generic", "__builtin_assume_aligned"))
+PASS_THROUGH = frozenset(
+    (
+        "__cvta_generic_to_shared",
+        "__cvta_generic_to_global",
+        "__cvta_shared_to_generic",
+        "__builtin_assume_aligned",
+    )
+)
 COPIES = frozenset(("memcpy", "__builtin_memcpy", "std::memcpy"))
 
 
@@ -110,7 +118,7 @@ def _opaque(machine: Machine, expr: ir.Call, args: list[Value], receiver: Value 
     return machine.unknown(expr.name, expr.type, scope)
 
 
-def _barrier(machine: Machine, expr: ir.Call, args: list[Value]) -> Value:
+def _barrier(machine: Machine, expr: ir.Call, _args: list[Value]) -> Value:
     machine.fence()
     if machine.recording:
         machine.barriers += machine.weight
@@ -144,7 +152,7 @@ def _shuffle(machine: Machine, expr: ir.Call, args: list[Value]) -> Value:
     return machine.unknown(expr.name, expr.type, Scope.WARP if broadcast else Scope.LANE)
 
 
-def _warp_uniform(machine: Machine, expr: ir.Call, args: list[Value]) -> Value:
+def _warp_uniform(machine: Machine, expr: ir.Call, _args: list[Value]) -> Value:
     return machine.unknown(expr.name, expr.type, Scope.WARP)
 
 
@@ -160,7 +168,7 @@ def _absolute(machine: Machine, expr: ir.Call, args: list[Value]) -> Value:
     return _opaque(machine, expr, args)
 
 
-def _first(machine: Machine, expr: ir.Call, args: list[Value]) -> Value:
+def _first(_machine: Machine, _expr: ir.Call, args: list[Value]) -> Value:
     return args[0] if args else OPAQUE[Scope.GRID]
 
 
@@ -214,4 +222,3 @@ def run_asm(machine: Machine, expr: ir.Asm) -> Value:
         if isinstance(target, Pointer) and target.memory.space == "local" and target.memory.symbol is not None:
             machine.forget(target.memory.symbol, scope)
     return OPAQUE[scope]
-

@@ -4,9 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from cudalint.analysis.facts import Access, Block, Branch, KernelFacts, LaunchFacts, Operation, Padding, Request, SharedArray, Space, Work
+from cudalint.analysis.facts import (
+    Access,
+    Block,
+    Branch,
+    KernelFacts,
+    LaunchFacts,
+    Operation,
+    Padding,
+    Request,
+    SharedArray,
+    Space,
+    Work,
+)
 from cudalint.analysis.machine import Machine
 from cudalint.analysis.measure import Counts, Measured, measure, rebased
 from cudalint.analysis.state import Memory, RawAccess
@@ -25,6 +38,7 @@ if TYPE_CHECKING:
 
 Bindings = tuple[tuple[str, object], ...]
 MAX_THREADS = 1024
+SAME_RATIO = 0.01
 MAX_LAUNCHES = 6
 DEFAULT_BLOCK: Block = (256, 1, 1)
 PADDINGS = range(1, 9)
@@ -41,7 +55,7 @@ def kernel_facts(kernel: FunctionDef, program: Program, *, assume_block: Block |
     """
     found = launches_of(kernel, program)[:MAX_LAUNCHES]
     results = []
-    for bindings, launch, block in _shapes(kernel, program, found, assume_block):
+    for bindings, launch, block in _shapes(kernel, found, assume_block):
         function = lower(ir.FunctionRef(kernel, bindings), program)
         if function is not None and 0 < block[0] * block[1] * block[2] <= MAX_THREADS:
             results.append(_launch_facts(program, kernel, function, bindings, launch, block))
@@ -49,7 +63,7 @@ def kernel_facts(kernel: FunctionDef, program: Program, *, assume_block: Block |
 
 
 def _shapes(
-    kernel: FunctionDef, program: Program, launches: Sequence[Launch], assume_block: Block | None
+    kernel: FunctionDef, launches: Sequence[Launch], assume_block: Block | None
 ) -> Iterable[tuple[Bindings, LaunchFacts, Block]]:
     """Instantiation, launch and block shape to evaluate, for each launch or for the one assumed."""
     for launch in launches:
@@ -59,15 +73,15 @@ def _shapes(
         if x is not None and y is not None and z is not None:
             yield launch.bindings, LaunchFacts((x, y, z), grid, launch.dynamic_smem, where), (x, y, z)
             continue
-        block, text = _assumed(kernel, program, launch.bindings, assume_block)
+        block, text = _assumed(kernel, launch.bindings, assume_block)
         filled = (x or block[0], y or (1 if x is not None else block[1]), z or 1)
         yield launch.bindings, LaunchFacts(None, grid, launch.dynamic_smem, where, text), filled
     if not launches:
-        block, text = _assumed(kernel, program, (), assume_block)
+        block, text = _assumed(kernel, (), assume_block)
         yield (), LaunchFacts(None, (None, None, None), None, None, text), block
 
 
-def _assumed(kernel: FunctionDef, program: Program, bindings: Bindings, assume_block: Block | None) -> tuple[Block, str]:
+def _assumed(kernel: FunctionDef, bindings: Bindings, assume_block: Block | None) -> tuple[Block, str]:
     found = assumed_block(kernel, bindings)
     if found is not None:
         return found
@@ -140,7 +154,6 @@ def _access(machine: Machine, raws: list[RawAccess], assumed: bool) -> Access:
         "location": Location(first.path, first.start, first.end),
         "space": SPACES[memory.space],
         "op": OPERATIONS[first.op],
-        "bytes_per_lane": first.asked,
         "array": memory.name,
         "evidence": (),
         "compute": lambda: _counts(machine, raws, assumed),
@@ -155,8 +168,10 @@ def _counts(machine: Machine, raws: list[RawAccess], assumed: bool) -> dict[str,
     certainty = Certainty.LIKELY if assumed else Certainty.EXACT
     notes: dict[str, None] = {}
     complete = True
-    for raw in raws:
-        measured = measure(machine.geometry, raw)
+    size = raws[0].size
+    for issued in raws:
+        raw, measured = _as_written(machine, issued)
+        size = min(size, raw.size)
         certainty = min(certainty, measured.certainty)
         notes.update(dict.fromkeys(measured.assumptions))
         if measured.counts is None:
@@ -168,6 +183,7 @@ def _counts(machine: Machine, raws: list[RawAccess], assumed: bool) -> dict[str,
     mean = total.wavefronts / total.requests if known else None
     ideal = total.ideal / total.requests if known else None
     return {
+        "bytes_per_lane": size,
         "wavefronts": mean if shared else None,
         "ideal_wavefronts": ideal if shared else None,
         "sectors": None if shared else mean,
@@ -180,10 +196,20 @@ def _counts(machine: Machine, raws: list[RawAccess], assumed: bool) -> dict[str,
     }
 
 
+def _as_written(machine: Machine, raw: RawAccess) -> tuple[RawAccess, Measured]:
+    """A vector access in the numbers of the source's elements, where joining them changes no ratio."""
+    measured = measure(machine.geometry, raw)
+    if raw.written is not None and measured.counts is not None:
+        single = measure(machine.geometry, raw.written)
+        if single.counts is not None and abs(single.counts.ratio - measured.counts.ratio) < SAME_RATIO:
+            return raw.written, single
+    return raw, measured
+
+
 def _worst(total: Counts, shared: bool) -> Request:
     degree, number, ideal, active = total.worst
     lanes = [x for x in total.lanes if x is not None]
-    strides = {b - a for a, b in zip(lanes, lanes[1:], strict=False)}
+    strides = {b - a for a, b in pairwise(lanes)}
     return Request(
         active_lanes=active,
         degree=degree,
@@ -315,5 +341,3 @@ def _padding_edit(machine: Machine, symbol: ir.Symbol, elements: int) -> tuple[L
     text = length.decode("utf-8", "replace")
     wrapped = text if SIMPLE_LENGTH.fullmatch(length) else f"({text})"
     return Location(symbol.path, start, end), f"{wrapped} + {elements}"
-
-

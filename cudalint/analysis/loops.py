@@ -9,8 +9,8 @@ iteration runs while the condition stays decidable, and become unknowns where it
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
-from functools import lru_cache
+from dataclasses import dataclass, fields, replace
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ MAX_UNROLLED = 64
 UNROLL_NODES = 6_000
 UNROLL_STEPS = 1_500
 UNROLL_SHORT = 2
+COMPILER_UNROLLS = 32
 DEFAULT_TRIPS = 16
 CYCLE = 16
 LOOP_SAMPLES = (0, 1, 2, 3, 5, 8, 13)
@@ -48,15 +49,15 @@ class LoopShape:
     size: int
 
 
-@lru_cache(maxsize=None)
-def _part_names(kind: type) -> tuple[str, ...]:
+@cache
+def _part_names(kind: type[ir.Expr | ir.Stmt]) -> tuple[str, ...]:
     """The fields of an IR class that can hold further nodes."""
     return tuple(f.name for f in fields(kind) if f.name not in ("start", "end", "type", "op", "name", "symbol"))
 
 
 def children(node: Any) -> Iterator[Any]:
     """The IR nodes directly below one."""
-    for name in _part_names(type(node)):
+    for name in _part_names(node.__class__):
         value = getattr(node, name)
         if isinstance(value, (ir.Expr, ir.Stmt)):
             yield value
@@ -72,11 +73,15 @@ def _flat(items: tuple[Any, ...]) -> Iterator[Any]:
             yield from _flat(item)
 
 
+_BRANCHING = frozenset((ir.If, ir.Loop, ir.Switch, ir.Select, ir.Lambda))
+
+
 @lru_cache(maxsize=4096)
 def shape(loop: ir.Loop) -> LoopShape:
     """Works out what a loop changes (loops are compared by identity)."""
     assigned: dict[ir.Symbol, list[tuple[ir.Assign, bool]]] = {}
     written: dict[ir.Symbol, None] = {}
+    declared: set[ir.Symbol] = set()
     size = 0
     roots: list[tuple[Any, bool]] = [(x, True) for x in (loop.condition, loop.body, loop.step) if x is not None]
     while roots:
@@ -88,6 +93,7 @@ def shape(loop: ir.Loop) -> LoopShape:
             else:
                 _written(node.target, written)
         elif isinstance(node, ir.Declare):
+            declared.add(node.symbol)
             if node.symbol.space == "register":
                 assigned.setdefault(node.symbol, [])
         elif isinstance(node, ir.Call):
@@ -99,11 +105,8 @@ def shape(loop: ir.Loop) -> LoopShape:
                     assigned.setdefault(output.symbol, [])
                 else:
                     _written(output, written)
-        branches = isinstance(node, (ir.If, ir.Loop, ir.Switch, ir.Select, ir.Lambda)) or (
-            isinstance(node, ir.Binary) and node.op in ("&&", "||")
-        )
+        branches = type(node) in _BRANCHING or (type(node) is ir.Binary and node.op in ("&&", "||"))
         roots.extend((child, always and not branches) for child in children(node))
-    declared = {n.symbol for n in _statements(loop.body) if isinstance(n, ir.Declare)}
     steps = []
     others = []
     for symbol, assigns in assigned.items():
@@ -114,15 +117,6 @@ def shape(loop: ir.Loop) -> LoopShape:
         else:
             others.append(symbol)
     return LoopShape(tuple(steps), tuple(others), tuple(s for s in written if s not in declared), size)
-
-
-def _statements(block: ir.Block) -> Iterator[ir.Stmt]:
-    stack: list[Any] = [block]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, ir.Stmt):
-            yield node
-            stack.extend(children(node))
 
 
 def _written(target: Any, into: dict[ir.Symbol, None]) -> None:
@@ -186,7 +180,7 @@ def run_loop(machine: Machine, loop: ir.Loop) -> Outcome:
     steps = {symbol: _step(machine, assign) for symbol, assign in what.steps}
     moving = any(_carries_indices(s.type) for s in (*what.others, *what.locals))
     if (moving or loop.kind == "do") and what.size <= UNROLL_NODES:
-        outcome = _unrolled(machine, loop, what, MAX_UNROLLED)
+        outcome = _unrolled(machine, loop, MAX_UNROLLED)
         if outcome is not None:
             return outcome
     counter = Atom("k", Scope.GRID, lo=0, samples=LOOP_SAMPLES, trips=None)
@@ -197,7 +191,7 @@ def run_loop(machine: Machine, loop: ir.Loop) -> Outcome:
         return STAYS
     if trips is not None and trips <= UNROLL_SHORT and moving:
         _place(machine, start, steps, ZERO)
-        outcome = _unrolled(machine, loop, what, UNROLL_SHORT)
+        outcome = _unrolled(machine, loop, UNROLL_SHORT)
         if outcome is not None:
             return outcome
     if trips is not None:
@@ -304,7 +298,7 @@ def _trips_of(machine: Machine, condition: Poly, counter: Atom) -> int | None:
     return max(0, -int(np.min(lanes)) + rate - 1) // rate if int(np.min(lanes)) < 0 else 0
 
 
-def _unrolled(machine: Machine, loop: ir.Loop, what: LoopShape, limit: int) -> Outcome | None:
+def _unrolled(machine: Machine, loop: ir.Loop, limit: int) -> Outcome | None:
     """Runs iteration by iteration; None (and nothing changed) where the condition cannot be decided or takes too long."""
     saved = (dict(machine.env), len(machine.accesses), len(machine.branches), machine.instructions, machine.barriers)
     depth = len(machine.conditions)
@@ -344,7 +338,8 @@ def _without_breaks(outcome: Outcome) -> Outcome:
 
 
 def _restore(machine: Machine, saved: tuple[dict[Key, Value], int, int, float, float]) -> None:
-    machine.env, accesses, branches, machine.instructions, machine.barriers = dict(saved[0]), saved[1], saved[2], saved[3], saved[4]
+    env, accesses, branches, machine.instructions, machine.barriers = saved
+    machine.env = dict(env)
     del machine.accesses[accesses:]
     del machine.branches[branches:]
 
@@ -373,6 +368,7 @@ def _symbolic(
         machine.record_branch(loop.condition, condition)
         if condition.terms != ONE.terms:
             machine.conditions.append(condition)
+    recorded, fences = len(machine.accesses), machine.fences
     try:
         happened = machine.block(loop.body)
         if loop.kind == "do" and loop.condition is not None:
@@ -382,11 +378,24 @@ def _symbolic(
     finally:
         del machine.conditions[depth:]
         machine.weight, machine.counted = weight, counted
+    if trips is not None and happened is STAYS and loop.unroll != 1 and trips <= COMPILER_UNROLLS and machine.fences == fences:
+        _mark_unrolled(machine, recorded, counter)
     leaving = max(happened.left.scope if happened is not STAYS else Scope.GRID, condition.scope)
     _settle(machine, what, start, steps, trips if happened is STAYS else None, leaving)
     if happened.returned is None:
         return STAYS
     return Outcome(returned=machine.fresh_condition(happened.returned.scope))
+
+
+def _mark_unrolled(machine: Machine, first: int, counter: Atom) -> None:
+    """Notes which accesses of a loop body can be joined over its iterations: those that nothing in the loop interferes with."""
+    body = machine.accesses[first:]
+    written = {raw.pointer.memory.home for raw in body if raw.op != "load"}
+    only_stores = all(raw.op == "store" for raw in body)
+    for i, raw in enumerate(body, first):
+        joins = raw.pointer.memory.home not in written if raw.op == "load" else only_stores
+        if raw.unrolled is None and joins and raw.size > 1:
+            machine.accesses[i] = replace(raw, unrolled=counter)
 
 
 def _carried(machine: Machine, loop: ir.Loop, what: LoopShape, before: dict[Key, Value]) -> dict[Key, Value]:
@@ -402,7 +411,8 @@ def _carried(machine: Machine, loop: ir.Loop, what: LoopShape, before: dict[Key,
     tracked = [s for s in moving if not _is_float(s)]
     if not tracked and not carried:
         return carried
-    probes: dict[Key, Value] = {k: _unknown_like(machine, before[k], before[k].scope) for k in (*tracked, *carried) if k in before}
+    keys = [key for key in (*tracked, *carried) if key in before]
+    probes: dict[Key, Value] = {key: _unknown_like(machine, before[key], before[key].scope) for key in keys}
     for _ in range(3):
         after = _dry_run(machine, loop, {**carried, **probes})
         widened = False

@@ -143,7 +143,7 @@ class Machine:
             return STAYS
         if statement.init is None:
             if symbol.space == "register":
-                self.env[symbol] = OPAQUE[Scope.GRID] if symbol.type.kind == "float" else self.unknown(symbol.name, symbol.type, Scope.GRID)
+                self.env[symbol] = self.unknown(symbol.name, symbol.type, Scope.GRID)
             else:
                 self.forget(symbol, Scope.GRID)
             return STAYS
@@ -166,18 +166,23 @@ class Machine:
             return self.block(statement.other) if statement.other else STAYS
         before = self.env
         self.env = dict(before)
-        with self.under(condition):
-            first = self.block(statement.then)
+        depth = len(self.conditions)
+        self.conditions.append(condition)
+        first = self.block(statement.then)
+        del self.conditions[depth:]
         after_then = self.env
         self.env = dict(before)
         second = STAYS
         if statement.other:
-            with self.under(ops.negated(condition)):
-                second = self.block(statement.other)
+            self.conditions.append(ops.negated(condition))
+            second = self.block(statement.other)
+            del self.conditions[depth:]
         self.env = self.merged(condition, after_then, self.env, first, second)
         return first.under(condition).joined(second.under(ops.negated(condition)))
 
-    def merged(self, condition: Poly, then: dict[Key, Value], other: dict[Key, Value], first: Outcome, second: Outcome) -> dict[Key, Value]:
+    def merged(
+        self, condition: Poly, then: dict[Key, Value], other: dict[Key, Value], first: Outcome, second: Outcome
+    ) -> dict[Key, Value]:
         """What variables hold after both arms; an arm that nobody leaves by its end does not count."""
         if first is not STAYS and first.left.constant == 1:
             return other
@@ -204,11 +209,13 @@ class Machine:
             name = then.memory.name if then.memory.name == other.memory.name else f"{then.memory.name}/{other.memory.name}"
             if then.offset.key == other.offset.key and space != "unknown":
                 alignment = min(then.memory.alignment, other.memory.alignment)
-                return Pointer(Memory(name, space, max(condition.scope, then.memory.scope, other.memory.scope), alignment), then.offset)
+                either = max(condition.scope, then.memory.scope, other.memory.scope)
+                return Pointer(Memory(name, space, either, alignment), then.offset)
             return self.unknown_pointer(name, scope, space)
         if isinstance(then, Struct) and isinstance(other, Struct):
             scope = max(condition.scope, then.rest, other.rest)
-            return Struct({o: self.choose(condition, f, other.fields[o]) for o, f in then.fields.items() if o in other.fields}, scope)
+            shared = then.fields.keys() & other.fields.keys()
+            return Struct({o: self.choose(condition, then.fields[o], other.fields[o]) for o in sorted(shared)}, scope)
         return OPAQUE[max(condition.scope, then.scope, other.scope)]
 
     def switch(self, statement: ir.Switch) -> Outcome:
@@ -627,16 +634,16 @@ class Machine:
         piece = min(type_.align, VECTOR_BYTES) if type_.kind in ("struct", "array") or size > VECTOR_BYTES else size
         path = self.frames[-1].function.path
         segment = self.segment(pointer.memory, op)
+        conditions = tuple(self.conditions)
         for offset in range(0, min(size, 4096), piece):
             self.count(1)
             place = pointer if not offset else moved(pointer, offset)
-            self.accesses.append(
-                RawAccess(path, at.start, at.end, op, place, piece, piece, tuple(self.conditions), self.weight, self.counted, segment)
-            )
+            where = (path, at.start, at.end)
+            self.accesses.append(RawAccess(*where, op, place, piece, piece, conditions, self.weight, self.counted, segment))
 
     def segment(self, memory: Memory, op: str) -> int:
         """Accesses with the same number have nothing between them that may touch the same memory and matter."""
-        home: object = memory if memory.symbol is not None or memory.restrict else memory.space
+        home = memory.home
         loads, stores = self.segments.get(home, (0, 0))
         if op == "load":
             self.segments[home] = (loads, stores + 1)

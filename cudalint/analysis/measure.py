@@ -205,7 +205,7 @@ def _unknown_offset(
 
 
 def rebased(raw: RawAccess, row: int, padded: int) -> RawAccess | None:
-    """The same access after rows of `row` bytes have become `padded` bytes long; None if its address was not made of whole steps."""
+    """The same access after rows of `row` bytes have become `padded` bytes long; None if its address is no sum of whole steps."""
     steps = raw.pointer.steps
     total = ZERO
     moved = ZERO

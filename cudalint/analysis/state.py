@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cudalint.analysis import arithmetic as ops
-from cudalint.analysis.values import ONE, ZERO, Poly, Scope
+from cudalint.analysis.values import ONE, ZERO, Atom, Poly, Scope
 from cudalint.semantics import ir
 
 # ---------------------------------------------------------------------- values
@@ -31,6 +31,11 @@ class Memory:
         self.alignment = alignment
         self.symbol = symbol
         self.restrict = restrict
+
+    @property
+    def home(self) -> object:
+        """What may alias has the same home."""
+        return self if self.symbol is not None or self.restrict else self.space
 
 
 class Pointer:
@@ -100,6 +105,8 @@ class RawAccess:
 
     size     bytes per lane of the instruction, `asked` those of the source expression
     segment  accesses of one segment can be joined: nothing that may alias stands between them
+    unrolled the counter of the loop around it, if the compiler unrolls that loop and its iterations can be joined
+    written  for a vector access, the access as the source writes it
     counted  the weight is exact, not a guess about a loop of unknown length
     """
 
@@ -114,6 +121,8 @@ class RawAccess:
     weight: float
     counted: bool
     segment: int
+    unrolled: Atom | None = None
+    written: RawAccess | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -90,7 +90,7 @@ class Atom:
             self.symbols = frozenset((self,))
 
     def __repr__(self) -> str:
-        return self.name
+        return f"{self.name}({', '.join(map(repr, self.args))})" if self.op else self.name
 
 
 Mono = tuple[Atom, ...]
@@ -119,7 +119,7 @@ class Poly:
 
     def __repr__(self) -> str:
         parts = [
-            "*".join(([] if c == 1 and m else [str(c)]) + [a.name for a in m])
+            "*".join(([] if c == 1 and m else [str(c)]) + [repr(a) for a in m])
             for m, c in sorted(self.terms.items(), key=lambda t: len(t[0]))
         ]
         return " + ".join(parts) or "0"
@@ -361,7 +361,7 @@ class Geometry:
         self.valid = index < self.threads
         lanes = (index % x, index // x % y, index // (x * y))
         self.tid = tuple(
-            ZERO if extent == 1 else of(_lane_atom(f"threadIdx.{axis}", vector, hi=extent - 1))
+            ZERO if extent == 1 else of(_lane_atom(f"threadIdx.{axis}", vector))
             for axis, extent, vector in zip("xyz", block, lanes, strict=True)
         )
 
@@ -387,7 +387,7 @@ class Geometry:
 _lane_atoms: dict[bytes, Atom] = {}
 
 
-def _lane_atom(name: str, vector: Vector, hi: int | None = None) -> Atom:
+def _lane_atom(name: str, vector: Vector) -> Atom:
     key = vector.tobytes()
     atom = _lane_atoms.get(key)
     if atom is None:
@@ -462,8 +462,7 @@ def _new_operation(op: str, args: tuple[Poly, ...]) -> Poly:
             return of(Atom(op, scope, data=True))
         return of(_lane_atom(op, vector)) if (vector != vector[0]).any() else const(int(vector[0]))
     lo, hi = _operation_range(op, args)
-    name = f"{op}({', '.join(map(repr, args))})"
-    return of(Atom(name if len(name) < 60 else op, scope, data=data, op=op, args=args, lo=lo, hi=hi))
+    return of(Atom(op, scope, data=data, op=op, args=args, lo=lo, hi=hi))
 
 
 def _operation_range(op: str, args: tuple[Poly, ...]) -> tuple[int | None, int | None]:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from cudalint.analysis import arithmetic as ops
 from cudalint.analysis import values as v
 from cudalint.analysis.state import Pointer, RawAccess
-from cudalint.analysis.values import Poly
+from cudalint.analysis.values import Atom, Poly
 
 WIDEST = 16
 
@@ -34,7 +34,31 @@ def joined(accesses: Iterable[RawAccess]) -> list[RawAccess]:
         if len(members) > 1:
             for position, raw in _vectors(members):
                 result[position] = raw
-    return result
+    return [_over_iterations(raw) for raw in result]
+
+
+def _over_iterations(raw: RawAccess) -> RawAccess:
+    """An access of an unrolled loop that walks memory element by element takes several iterations at once."""
+    counter = raw.unrolled
+    symbol = raw.pointer.memory.symbol
+    if counter is None or not counter.trips or raw.size >= WIDEST or (symbol is not None and symbol.volatile):
+        return raw
+    offset = raw.pointer.offset
+    if offset.terms.get((counter,)) != raw.size or any(counter in c.symbols for c in raw.conditions):
+        return raw
+    start = offset - v.of(counter).scaled(raw.size)
+    if counter in start.symbols:
+        return raw
+    for count in (8, 4, 2):
+        width = count * raw.size
+        fixed = replace(raw, pointer=Pointer(raw.pointer.memory, start, (), raw.pointer.anchor, raw.pointer.alignment))
+        if width <= WIDEST and counter.trips % count == 0 and _aligned(fixed, width):
+            trips = counter.trips // count
+            fewer = Atom(counter.name, counter.scope, lo=0, hi=trips - 1, samples=tuple(range(trips)), trips=trips)
+            moved = start + v.of(fewer).scaled(width)
+            pointer = Pointer(raw.pointer.memory, moved, (*raw.pointer.steps, (moved - offset, 1)))
+            return replace(raw, pointer=pointer, size=width, weight=raw.weight / count, written=raw.written or raw)
+    return raw
 
 
 def _vectors(members: list[tuple[int, int, RawAccess]]) -> Iterable[tuple[int, RawAccess]]:
@@ -54,7 +78,10 @@ def _vectors(members: list[tuple[int, int, RawAccess]]) -> Iterable[tuple[int, R
                 for offset in run:
                     for position, raw in by_offset.pop(offset):
                         pointer = Pointer(lead.memory, lead.offset, lead.steps, lead.anchor, lead.alignment)
-                        yield position, replace(raw, pointer=pointer, size=width, weight=raw.weight / count)
+                        yield (
+                            position,
+                            replace(raw, pointer=pointer, size=width, weight=raw.weight / count, written=raw.written or raw),
+                        )
 
 
 def _aligned(raw: RawAccess, width: int) -> bool:

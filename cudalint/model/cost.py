@@ -19,8 +19,10 @@ an H200 come out within a factor of 1.5: an order of magnitude, good for ranking
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from cudalint.analysis.facts import Access, KernelFacts
 from cudalint.finding import Cost, Repair
@@ -107,14 +109,71 @@ def price(facts: KernelFacts, repair: Repair, arch: Architecture) -> Cost:
     An estimate of the order of magnitude, good for ranking.  `resource` names what the defect keeps busiest.  Where the facts
     are incomplete the low end is 0.
     """
-    written = _at_least(demand(facts, arch), repair)
-    repaired = _repaired(written, repair, facts)
-    shares = [_saved(written, repaired, scenario, arch, p) for scenario in SCENARIOS for p in (EXPONENT, *EXPONENT_RANGE)]
-    far = _far_share(facts, arch, written) if repair.kind == "sectors" else 0.0
-    share = (1 - far) * _saved(written, repaired, NEAR, arch) + far * _saved(written, repaired, FAR, arch)
-    low = 0.0 if facts.incomplete else min(shares)
-    resource = _resource(written, repaired, repair, far, arch)
-    return Cost(share=share, low=min(low, share), high=max(*shares, share), resource=resource)
+    return Pricing(facts, arch).price(repair)
+
+
+class Pricing:
+    """A kernel on an architecture, whose repairs are priced one by one; what they have in common is worked out once."""
+
+    def __init__(self, facts: KernelFacts, arch: Architecture) -> None:
+        self.facts = facts
+        self.arch = arch
+        self.demand = demand(facts, arch)
+
+    def price(self, repair: Repair) -> Cost:
+        """As `price` of the module."""
+        arch = self.arch
+        written = _at_least(self.demand, repair)
+        repaired = self._repaired(written, repair)
+        shares = [_saved(written, repaired, scenario, arch, p) for scenario in SCENARIOS for p in (EXPONENT, *EXPONENT_RANGE)]
+        far = self._far_share if repair.kind == "sectors" else 0.0
+        share = (1 - far) * _saved(written, repaired, NEAR, arch) + far * _saved(written, repaired, FAR, arch)
+        low = 0.0 if self.facts.incomplete else min(shares)
+        resource = _resource(written, repaired, repair, far, arch)
+        return Cost(share=share, low=min(low, share), high=max(*shares, share), resource=resource)
+
+    def _repaired(self, written: Demand, repair: Repair) -> Demand:
+        amount = max(repair.amount, 0.0)
+        if repair.kind == "wavefronts":
+            return replace(written, wavefronts=written.wavefronts - amount)
+        if repair.kind == "instructions":
+            return replace(written, instructions=written.instructions - amount)
+        sectors = written.sectors - amount
+        l1_cycles = written.l1_cycles - amount * self._scattered_cycles
+        return replace(written, sectors=sectors, l1_cycles=min(max(l1_cycles, sectors / 4), written.l1_cycles))
+
+    @cached_property
+    def _scattered(self) -> list[Access]:
+        return [access for access in self.facts.accesses if _excess(access) > 0]
+
+    @cached_property
+    def _scattered_cycles(self) -> float:
+        return _cycles_per_sector(self._scattered)
+
+    @cached_property
+    def _far_share(self) -> float:
+        """How likely the bytes of a sector that one request wastes are wasted for good.
+
+        0 where other accesses of the same thread use them up (fields of a structure).  In a loop the next iterations may use
+        them, if L1 keeps the lines of all resident warps until then.
+        """
+        scattered = self._scattered
+        if scattered and self._siblings_use_all():
+            return 0.0
+        warps = self.demand.warps
+        looped = bool(scattered) and all(access.requests is None or access.requests > warps for access in scattered)
+        return 0.25 if looped and _fits_l1(scattered, self.facts, self.arch, self.demand) else 0.75
+
+    def _siblings_use_all(self) -> bool:
+        """Whether the accesses of an array with one stride between lanes use up the sectors of every scattered one."""
+        used: defaultdict[tuple[object, ...], int] = defaultdict(int)
+        for access in self.facts.accesses:
+            used[_pattern(access)] += access.bytes_per_lane
+        for access in self._scattered:
+            stride = _lane_stride(access)
+            if not stride or not access.array or used[_pattern(access)] < min(abs(stride), SECTOR):
+                return False
+        return True
 
 
 def cycles(wanted: Demand, scenario: Scenario, arch: Architecture) -> dict[str, float]:
@@ -185,18 +244,6 @@ def _at_least(wanted: Demand, repair: Repair) -> Demand:
     return replace(wanted, sectors=amount, l1_cycles=max(wanted.l1_cycles, amount / 4))
 
 
-def _repaired(written: Demand, repair: Repair, facts: KernelFacts) -> Demand:
-    amount = max(repair.amount, 0.0)
-    if repair.kind == "wavefronts":
-        return replace(written, wavefronts=written.wavefronts - amount)
-    if repair.kind == "instructions":
-        return replace(written, instructions=written.instructions - amount)
-    sectors = written.sectors - amount
-    scattered = [access for access in facts.accesses if _excess(access) > 0]
-    l1_cycles = written.l1_cycles - amount * _cycles_per_sector(scattered)
-    return replace(written, sectors=sectors, l1_cycles=min(max(l1_cycles, sectors / 4), written.l1_cycles))
-
-
 def _saved(written: Demand, repaired: Demand, scenario: Scenario, arch: Architecture, exponent: float = EXPONENT) -> float:
     before = cycles(written, scenario, arch)
     after = cycles(repaired, scenario, arch)
@@ -220,26 +267,8 @@ def _resource(written: Demand, repaired: Demand, repair: Repair, far: float, arc
 # --- how much of the wasted sectors comes from DRAM ------------------------------------------------------------------------
 
 
-def _far_share(facts: KernelFacts, arch: Architecture, wanted: Demand) -> float:
-    """How likely the bytes of a sector that one request wastes are wasted for good.
-
-    0 where other accesses of the same thread use them up (fields of a structure).  In a loop the next iterations may use them, if
-    L1 keeps the lines of all resident warps until then.
-    """
-    scattered = [access for access in facts.accesses if _excess(access) > 0]
-    if scattered and all(_used_by_siblings(access, facts.accesses) for access in scattered):
-        return 0.0
-    looped = bool(scattered) and all(access.requests is None or access.requests > wanted.warps for access in scattered)
-    return 0.25 if looped and _fits_l1(scattered, facts, arch, wanted) else 0.75
-
-
-def _used_by_siblings(access: Access, accesses: Iterable[Access]) -> bool:
-    stride = _lane_stride(access)
-    if not stride or not access.array:
-        return False
-    like = (access.array, access.space, access.op, stride)
-    same = (a for a in accesses if (a.array, a.space, a.op, _lane_stride(a)) == like)
-    return sum(a.bytes_per_lane for a in same) >= min(abs(stride), SECTOR)
+def _pattern(access: Access) -> tuple[object, ...]:
+    return access.array, access.space, access.op, _lane_stride(access)
 
 
 def _fits_l1(accesses: Iterable[Access], facts: KernelFacts, arch: Architecture, wanted: Demand) -> bool:

@@ -26,12 +26,14 @@ class View:
     width      columns of the terminal, for cropping source lines
     show_info  findings of severity info too, in formats without levels
     quiet      findings only, no summary
+    verbose    with the facts of each finding
     """
 
     color: bool = False
     width: int = 120
     show_info: bool = False
     quiet: bool = False
+    verbose: bool = False
 
 
 class Renderer(Protocol):
@@ -53,6 +55,6 @@ def shown(result: Result, view: View) -> Sequence[Reported]:
     return [item for item in result.active if item.finding.severity >= least]
 
 
-def plural(count: int, noun: str) -> str:
-    """ "1 file", "2 files"."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+def plural(count: int, noun: str, many: str = "") -> str:
+    """ "1 file", "2 files"; `many` where the plural takes more than an s."""
+    return f"{count} {noun}" if count == 1 else f"{count} {many or f'{noun}s'}"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from cudalint.report import View
+from cudalint.report import View, plural
 from cudalint.report.inspected import Shaped, launches, shapes
+from cudalint.report.occupancy import limiter_name
 from cudalint.report.style import Style, safe
 from cudalint.result import Inspection, KernelReport, Sources, block_text
 from cudalint.rule import Access, Branch, LaunchFacts, Location
 
-_HEAD = ("line", "access", "array", "bytes", "requests", "wavefronts", "sectors", "certainty")
+_HEAD = ("line", "access", "array", "bytes", "requests", "wavefronts (ideal)", "sectors (ideal)", "certainty")
 _BRANCH_HEAD = ("line", "branch", "certainty")
 
 
@@ -38,19 +39,20 @@ def _resources(kernel: KernelReport, sources: Sources) -> Iterator[tuple[str, st
     for assumed in dict.fromkeys(facts.launch.assumed for facts in kernel.facts if facts.launch.assumed):
         yield "assumed", assumed
     for bounds in dict.fromkeys(facts.launch_bounds for facts in kernel.facts if facts.launch_bounds):
-        yield "bounds", f"{bounds[0]} threads" + (f", at least {bounds[1]} blocks" if bounds[1] else "")
+        yield "bounds", f"{bounds[0]} threads" + (f", at least {plural(bounds[1], 'block')}" if bounds[1] else "")
     known = [facts.registers for facts in kernel.facts if facts.registers]
     if known:
         count, source = max(known)
         yield "registers", f"{count} ({source})"
+    most, unknown = ("", "") if known else ("at most ", "; registers unknown")
     for size in dict.fromkeys(facts.static_smem for facts in kernel.facts if facts.static_smem):
         yield "shared", f"{size} bytes"
     for arch, occupancy in kernel.occupancy.items():
         yield (
             "occupancy",
             (
-                f"{arch}: {occupancy.occupancy_percent:g} %, {occupancy.blocks_per_sm} blocks, {occupancy.warps_per_sm} warps,"
-                f" limited by {occupancy.limiter}"
+                f"{arch}: {most}{occupancy.occupancy_percent:g} %, {plural(occupancy.blocks_per_sm, 'block')},"
+                f" {plural(occupancy.warps_per_sm, 'warp')}, limited by {limiter_name(occupancy.limiter)}{unknown}"
             ),
         )
     for reason in dict.fromkeys(facts.incomplete for facts in kernel.facts if facts.incomplete):
@@ -72,8 +74,11 @@ def _place(location: Location, sources: Sources) -> tuple[str, int]:
 def _tables(shape: Shaped, path: str, sources: Sources, style: Style) -> Iterator[str]:
     if shape.accesses:
         yield from _table([_HEAD, *(_access(access, path, sources) for access in shape.accesses)], style)
-    if shape.branches:
-        yield from _table([_BRANCH_HEAD, *(_branch(branch, path, sources) for branch in shape.branches)], style)
+    splitting = [branch for branch in shape.branches if branch.divergent != "no"]
+    if splitting:
+        yield from _table([_BRANCH_HEAD, *(_branch(branch, path, sources) for branch in splitting)], style)
+    if uniform := len(shape.branches) - len(splitting):
+        yield f"    {plural(uniform, 'branch', 'branches')} without divergence"
 
 
 def _access(access: Access, path: str, sources: Sources) -> tuple[str, ...]:
@@ -99,7 +104,7 @@ def _where(location: Location, path: str, sources: Sources) -> str:
 
 
 def _pair(value: float | None, ideal: float | None) -> str:
-    return f"{_number(value)}/{_number(ideal)}"
+    return "?" if value is None else f"{_number(value)} ({_number(ideal)})"
 
 
 def _number(value: float | None) -> str:

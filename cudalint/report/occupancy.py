@@ -56,7 +56,7 @@ def render(found: Occupancy, view: View) -> str:
         verdict = style(
             "bold", f"{found.occupancy_percent:.1f} % occupancy: {_count(found.blocks_per_sm, 'block')} per SM, {warps}"
         )
-    limited = f"limited by {', '.join(found.limiters)}"
+    limited = f"limited by {_names(found)}"
     return "\n".join([head, "", verdict, limited, "", *_limit_table(found), *_neighbours(found), ""])
 
 
@@ -90,6 +90,15 @@ def figures(found: Occupancy) -> dict[str, object]:
         "occupancy_percent": found.occupancy_percent,
         "limiter": found.limiter,
     }
+
+
+def limiter_name(limiter: Limiter) -> str:
+    """A limiter in words."""
+    return "shared memory" if limiter == "shared" else limiter
+
+
+def _names(found: Occupancy) -> str:
+    return ", ".join(limiter_name(limiter) for limiter in found.limiters)
 
 
 # --- pieces ----------------------------------------------------------------------------------------------------------------
@@ -249,7 +258,7 @@ def _legend(found: Curve, glyphs: _Glyphs) -> list[str]:
         limit = MAX_THREADS_PER_BLOCK if found.axis == "block" else found.steps[-1].last
         here += f"cannot run, the most is {limit:,}"
     else:
-        here += f"{_result(step.occupancy)}, limited by {', '.join(step.occupancy.limiters)}"
+        here += f"{_result(step.occupancy)}, limited by {_names(step.occupancy)}"
     arrow = glyphs.arrow
     return [here, *(_cliff(cliff.before, cliff.after, cliff.high, cliff.low, arrow) for cliff in found.cliffs)]
 

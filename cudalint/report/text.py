@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from cudalint.finding import Cost, Evidence, Fact, Finding
+from cudalint.finding import Certainty, Cost, Edit, Evidence, Fact, Finding
 from cudalint.report import View, plural, shown
 from cudalint.report.excerpt import excerpt
 from cudalint.report.style import Style, safe
 from cudalint.result import Reported, Result
 
-_LABEL = 8
+_LABEL = 9
 """Width of the labels below a finding."""
 
 
@@ -55,7 +55,7 @@ def _finding(item: Reported, result: Result, style: Style, view: View) -> Iterat
     yield header(item, style)
     source = result.sources.get(finding.location.path)
     yield from excerpt(source, item.start, item.end, style, view.width, str(finding.severity))
-    yield from (_labelled(label, text, style) for label, text in _details(finding, result))
+    yield from (_labelled(label, text, style) for label, text in _details(finding, result, view))
 
 
 def header(item: Reported, style: Style) -> str:
@@ -70,19 +70,20 @@ def _labelled(label: str, text: str, style: Style) -> str:
     return f"   {style('help' if label == 'help' else 'dim', f'{label:<{_LABEL}}')} {safe(text)}"
 
 
-def _details(finding: Finding, result: Result) -> Iterator[tuple[str, str]]:
+def _details(finding: Finding, result: Result, view: View) -> Iterator[tuple[str, str]]:
     """What stands below the source line, as (label, text)."""
     if finding.cost is not None:
         yield "cost", cost_text(finding.cost, finding.kernel)
-    if finding.facts:
+    if finding.facts and view.verbose:
         yield "facts", ", ".join(fact_text(name, value) for name, value in finding.facts.items())
-    yield "certain", _certainty(finding)
+    if finding.certainty < Certainty.EXACT or finding.assumptions or view.verbose:
+        yield "certainty", _certainty(finding)
     for item in finding.evidence:
         yield "because", _evidence(item, result)
     if finding.advice:
         yield "help", finding.advice
     if finding.fix is not None:
-        yield "fix", f"{finding.fix.title} ({finding.fix.applicability})"
+        yield "fix", "; ".join([finding.fix.title, *(_edit(edit, result) for edit in finding.fix.edits)])
 
 
 def _certainty(finding: Finding) -> str:
@@ -95,13 +96,21 @@ def _evidence(item: Evidence, result: Result) -> str:
     return f"{item.location.path}:{line}:{column}: {item.text}"
 
 
+def _edit(edit: Edit, result: Result) -> str:
+    """ "k.cu:3:27: `16` becomes `17`"."""
+    (line, column), _ = result.sources.span(edit.location)
+    old = result.sources.get(edit.location.path).data[edit.location.start : edit.location.end].decode("utf-8", "replace")
+    place = f"{edit.location.path}:{line}:{column}:"
+    return f"{place} `{old}` becomes `{edit.text}`" if old else f"{place} insert `{edit.text}`"
+
+
 def cost_text(cost: Cost, kernel: str | None) -> str:
-    """ "about 31 % of turn16's time (20-45 %), shared-memory pipe"."""
-    owner = f"{kernel}'s" if kernel else "the kernel's"
+    """ "about 31 % of the time of turn16 (20-45 %), shared-memory pipe"."""
+    owner = kernel or "the kernel"
     share, low, high = (round(100 * value) for value in (cost.share, cost.low, cost.high))
     amount = f"about {share} %" if share else "under 1 %"
     spread = "" if low == high else f" ({low}-{high} %)" if share else f" (up to {high} %)"
-    return f"{amount} of {owner} time{spread}, {cost.resource}"
+    return f"{amount} of the time of {owner}{spread}, {cost.resource}"
 
 
 def fact_text(name: str, value: Fact) -> str:

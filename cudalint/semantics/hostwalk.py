@@ -82,6 +82,7 @@ class Listing:
 
 Value = object
 State = dict[str, Value]
+Outcomes = tuple[tuple["World", "Node | None"], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +134,7 @@ class HostWalk:
         self._heads: dict[FunctionDef, frozenset[bytes]] = {}
         self._progress: dict[tuple[int, Slice, tuple[int, ...]], _Progress] = {}
         self._exits: list[tuple[World, Node | None]] | None = None  # where returns are noted while a function is run
+        self._outcomes_of: dict[tuple[object, ...], tuple[Outcomes, int]] = {}
         self._running = 0
         self._fuel = 0
         self._budget = 0
@@ -169,22 +171,40 @@ class HostWalk:
         # names that nothing here gives a value do not tell launches apart
         return Slice(frozenset(n for n in found.names if n in head or changes.has(n)), found.places)
 
-    def _outcomes(self, function: FunctionDef, call: Node, world: World) -> list[tuple[World, Node | None]]:
+    def _outcomes(self, function: FunctionDef, call: Node, world: World) -> Outcomes:
         """Run a function of the project on the arguments of a call: its exits, with the return statement taken."""
         if function.body is None or function.template or function.kind == "kernel" or self._running >= MAX_INLINE:
-            return []
-        args = arguments_of(call)
-        state: State = {p.name: UNKNOWN for p in parameters(function, scope_of(function))}
-        state.update((name, self.value(arg, world)) for name, arg in zip(list(state), args, strict=False))
+            return ()
+        names = [p.name for p in parameters(function, scope_of(function))]
+        given = [self.value(arg, world) for arg in arguments_of(call)[: len(names)]]
+        given += [UNKNOWN] * (len(names) - len(given))
+        state = dict(zip(names, given, strict=True))
+        if not self._running:
+            self._fuel = MAX_STATEMENTS
+        key = (function, self._running, *((type(value), value) for value in given))
+        try:
+            known = self._outcomes_of.get(key)
+        except TypeError:  # a launch configuration among the arguments
+            return self._exits_of(function, state)
+        if known is not None and known[1] <= self._fuel:
+            self._fuel -= known[1]
+            self._budget -= known[1]
+            return known[0]
+        fuel = self._fuel
+        exits = self._exits_of(function, state)
+        if self._fuel >= 0:
+            self._outcomes_of[key] = exits, fuel - self._fuel
+        return exits
+
+    def _exits_of(self, function: FunctionDef, state: State) -> Outcomes:
+        assert function.body is not None
         returned = {w for match in _RETURNED.finditer(function.body.text or b"") for w in WORD.findall(match.group())}
         names = self._slice(function, {name.encode() for name in state} | returned)
         outer, self._exits = self._exits, []
-        if not self._running:
-            self._fuel = MAX_STATEMENTS
         self._running += 1
         try:
             ends = self._block(function.body, World(scope_of(function), state), names)
-            return [*self._exits, *((end, None) for end in ends)][:MAX_STATES] if self._fuel >= 0 else []
+            return tuple([*self._exits, *((end, None) for end in ends)][:MAX_STATES]) if self._fuel >= 0 else ()
         finally:
             self._exits = outer
             self._running -= 1

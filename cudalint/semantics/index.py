@@ -2,6 +2,8 @@
 
 The index may claim too much (the symbols of the file then say no), and misses
 only definitions that no usual spelling introduces.
+
+Patterns begin with a literal where they can: a word with its boundary asserted behind it, the line end before a line.
 """
 
 from __future__ import annotations
@@ -14,41 +16,40 @@ _SPECIFIER = (
     rb"|[A-Z][A-Z0-9_]*(?:DEVICE|INLINE|GLOBAL|KERNEL|HOST)[A-Z0-9_]*)\b"
 )
 _FUNCTION = re.compile(
-    rb"^[ \t]*(?!(?:return|else|case|goto|throw|delete|using|typedef|new)\b)[A-Za-z_][\w:<>, \t*&]*?[ \t*&>](~?\w+)[ \t]*\(",
-    re.MULTILINE,
+    rb"\n[ \t]*(?!(?:return|else|case|goto|throw|delete|using|typedef|new)\b)[A-Za-z_](?=[\w:<>, \t*&~]*\()"
+    rb"[\w:<>, \t*&]*?[ \t*&>](~?\w+)[ \t]*\("
 )
 _SPECIFIED = re.compile(
     _SPECIFIER + rb"[^;(){}=#\"]{0,300}?\b(\w+)\s*(?:<[^;(){}=#\"]{0,80}>\s*)?(?:\(|\[[^;{}]{0,200}?\]\s*)?[=;{(\[]"
 )
 _BOUNDED = re.compile(rb"__launch_bounds__\s*\([^;{}]{0,200}?\)[^;(){}=#\"]{0,200}?\b(\w+)\s*(?:<[^;(){}=#\"]{0,80}>\s*)?\(")
-_OPERATOR = re.compile(rb"\boperator\s*([^\w\s][^\w\s]{0,2}?|\(\s*\)|\w+)\s*\(")
-_TYPE = re.compile(rb"\b(?:struct|class|union|enum)\b[^;{}]{1,600}?\{")
+_OPERATOR = re.compile(rb"operator(?<=\boperator)\s*([^\w\s][^\w\s]{0,2}?|\(\s*\)|\w+)\s*\(")
+_TYPE = re.compile(
+    rb"(?:struct(?<=\bstruct)|class(?<=\bclass)|union(?<=\bunion)|enum(?<=\benum))\b[^;{}]{1,600}?\{"
+)
 _TYPE_HEAD = re.compile(rb".*\b(?:struct|class|union|enum)\b", re.DOTALL)
 _TYPE_NOISE = re.compile(rb"\([^()]*\)|<[^<>]*>|\[\[.*?\]\]|(?<!:):(?!:).*|\bfinal\b", re.DOTALL)
-_USING = re.compile(rb"\busing\s+(\w+)\s*=")
-_TYPEDEF = re.compile(
-    rb"\btypedef\b[^;{}]{0,300}?\b(\w+)\s*(?:\[[^;]{0,40}\]\s*)*;|\}\s*(?:__align__\s*\(\s*\d+\s*\)\s*)?\*?(\w+)\s*(?:,\s*\*?\w+\s*)?;"
-)
-_ENUM = re.compile(rb"\benum\b[^;{}()]{0,120}\{")
+_USING = re.compile(rb"using(?<=\busing)\s+(\w+)\s*=")
+_TYPEDEF = re.compile(rb"typedef(?<=\btypedef)\b[^;{}]{0,300}?\b(\w+)\s*(?:\[[^;]{0,40}\]\s*)*;")
+_TYPEDEF_END = re.compile(rb"\}\s*(?:__align__\s*\(\s*\d+\s*\)\s*)?\*?(\w+)\s*(?:,\s*\*?\w+\s*)?;")
+_ENUM = re.compile(rb"enum(?<=\benum)\b[^;{}()]{0,120}\{")
 _ENUMERATOR = re.compile(rb"(?:^|,)\s*(?:(?://[^\n]*\n|/\*.*?\*/)\s*)*([A-Za-z_]\w*)", re.DOTALL)
-_PATTERNS = (_FUNCTION, _SPECIFIED, _BOUNDED, _USING)
+_PATTERNS = (_SPECIFIED, _BOUNDED, _USING)
 
 
 def defined_names(data: bytes) -> frozenset[bytes]:
     """The names of functions, types, variables, aliases and enumerators that `data` seems to define."""
-    names: set[bytes] = set()
+    names = set(_FUNCTION.findall(b"\n" + data))
     for pattern in _PATTERNS:
         names.update(pattern.findall(data))
     for head in _TYPE.findall(data):
         names.update(_type_name(head))
     if b"typedef" in data:
-        for first, second in _TYPEDEF.findall(data):
-            names.add(first or second)
-    if b"enum" in data:
-        for body in _enumerations(data):
-            names.update(_ENUMERATOR.findall(body))
-    if b"operator" in data:
-        names.update(b"operator" + re.sub(rb"\s+", b"", symbol) for symbol in _OPERATOR.findall(data))
+        names.update(_TYPEDEF.findall(data))
+        names.update(_TYPEDEF_END.findall(data))
+    for body in _enumerations(data):
+        names.update(_ENUMERATOR.findall(body))
+    names.update(b"operator" + b"".join(symbol.split()) for symbol in _OPERATOR.findall(data))
     return frozenset(names)
 
 
@@ -77,14 +78,14 @@ def _type_name(head: bytes) -> list[bytes]:
 
 
 _LAUNCH = re.compile(
-    rb"<<<|\b(?:cudaLaunch\w*|cuLaunch\w*|cudaFuncSet\w*|cudaOccupancy\w*|cudaGraph\w*Kernel\w*|cudaConfigureCall|cudaFuncGetAttributes)\b"
+    rb"cu(?<=\bcu)(?:(?:daLaunch|Launch|daFuncSet|daOccupancy|daGraph\w*Kernel)|(?:daConfigureCall|daFuncGetAttributes)\b)"
 )
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 
 
 def holds_launch(data: bytes) -> bool:
     """Whether a file launches kernels or asks about their launch."""
-    return _LAUNCH.search(data) is not None
+    return b"<<<" in data or _LAUNCH.search(data) is not None
 
 
 def words(data: bytes) -> frozenset[bytes]:
@@ -92,9 +93,9 @@ def words(data: bytes) -> frozenset[bytes]:
     return frozenset(_WORD.findall(data))
 
 
-_INCLUDE = re.compile(rb'^[ \t]*\#[ \t]*include(?:_next)?[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
+_INCLUDE = re.compile(rb'\n[ \t]*\#[ \t]*include(?:_next)?[ \t]*["<]([^">\n]+)[">]')
 
 
 def include_targets(data: bytes) -> list[str]:
     """The targets of all `#include` lines, active or not."""
-    return [target.decode("utf-8", "replace") for target in _INCLUDE.findall(data)]
+    return [target.decode("utf-8", "replace") for target in _INCLUDE.findall(b"\n" + data)]

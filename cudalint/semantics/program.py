@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -30,7 +30,7 @@ from cudalint.semantics.symbols import (
 )
 from cudalint.source.discover import DEFAULT_EXCLUDE, MIXED_SUFFIXES, PYTHON_SUFFIXES, DiscoverySettings, discover
 from cudalint.source.macros import DefinitionIndex, definitions
-from cudalint.source.text import SourceError, SourceFile, load
+from cudalint.source.text import SourceError, SourceFile, load, read_regular
 from cudalint.syntax.tree import ParsedFile, parse
 
 if TYPE_CHECKING:
@@ -76,6 +76,7 @@ class Unit:
     """
 
     __slots__ = (
+        "_around",
         "_closure",
         "_defined",
         "_definitions",
@@ -89,6 +90,7 @@ class Unit:
         "_scope",
         "_structs",
         "_symbols",
+        "_words",
         "path",
         "program",
         "source",
@@ -106,6 +108,8 @@ class Unit:
         self._included: tuple[Unit, ...] | None = None
         self._defined: frozenset[bytes] | None = None
         self._definitions: dict[bytes, bytes] | None = None
+        self._around: dict[bytes, bytes] | None = None
+        self._words: frozenset[bytes] | None = None
         self._found: dict[tuple[str, str], object] = {}
         self._scope: Scope | None = None
         self._includers: tuple[tuple[Unit, int], ...] | None = None
@@ -136,11 +140,12 @@ class Unit:
 
     def _evidence(self, name: bytes) -> bytes | None:
         """What some `#define` of `name` says, in the closure or anywhere in the project: for masking, never a value."""
-        for unit in self.closure[1:]:
-            found = unit.definitions.get(name)
-            if found is not None:
-                return found
-        return self.program.definitions.lookup(self.path)(name)
+        if self._around is None:
+            self._around = {}
+            for unit in reversed(self.closure[1:]):  # the first that defines a name counts
+                self._around.update(unit.definitions)
+        found = self._around.get(name)
+        return self.program.definitions.find(name, self.path) if found is None else found
 
     @property
     def definitions(self) -> dict[bytes, bytes]:
@@ -180,7 +185,7 @@ class Unit:
         is included, if every includer defines it in the same way there.
         """
         found = self.preprocessed.macro(name, offset)
-        if found is None and not self.preprocessed.is_macro_name(name):
+        if found is None and (name in self._inherited or not self.preprocessed.is_macro_name(name)):
             return self._inherited_macro(name)
         return found
 
@@ -239,6 +244,14 @@ class Unit:
         if self._defined is None:
             self._defined = index.defined_names(self.source.data)
         return self._defined
+
+    @property
+    def launch_words(self) -> frozenset[bytes]:
+        """Every identifier of a file that launches kernels or asks about their launch; of another file none."""
+        if self._words is None:
+            data = self.source.data
+            self._words = index.words(data) if index.holds_launch(data) else frozenset()
+        return self._words
 
     def _definers(self, name: str) -> list[Unit]:
         """This file and those of the closure that seem to define `name`, in the order of the closure."""
@@ -360,7 +373,7 @@ class Unit:
     @property
     def all_functions(self) -> tuple[FunctionDef, ...]:
         """Every function defined in this file outside of class bodies, by position."""
-        return tuple(self.symbols.all_functions())
+        return self.symbols.all_functions()
 
     # -- values and types by name
 
@@ -401,13 +414,20 @@ def _squeeze(text: bytes | None) -> bytes:
 class Program:
     """All files of a project, each read at most once.
 
-    root  the project's folder; `settings` restrict discovery
+    root  the project's folder; `settings` restrict discovery; `found` is what discovery finds, where that is known already
     """
 
-    def __init__(self, root: Path | str, options: Options | None = None, settings: DiscoverySettings | None = None) -> None:
+    def __init__(
+        self,
+        root: Path | str,
+        options: Options | None = None,
+        settings: DiscoverySettings | None = None,
+        found: Sequence[str] | None = None,
+    ) -> None:
         self.root = absolute(root)
         self.options = options or Options()
         self.settings = settings
+        self._found = found
         self.environment = predefined(self.options.arch, self.options.defines)
         self.guard = Guard()
         self.records: dict[object, Record] = {}
@@ -455,7 +475,9 @@ class Program:
     def project_files(self) -> tuple[str, ...]:
         """The CUDA files of the project, absolute and sorted."""
         if self._files is None:
-            found = discover([self.root], self.settings).files if Path(self.root).is_dir() else []
+            found = self._found
+            if found is None:
+                found = discover([self.root], self.settings).files if Path(self.root).is_dir() else []
             self._files = tuple(sorted(absolute(path) for path in found if not path.endswith(tuple(PYTHON_SUFFIXES))))
         return self._files
 
@@ -604,9 +626,9 @@ class Program:
         if self._launch_words is None:
             self._launch_words = {}
             for path in self.project_files():
-                data = self._project_data(path)
-                if index.holds_launch(data):
-                    self._launch_words[path] = index.words(data)
+                unit = self.unit(path)
+                if unit is not None and unit.launch_words:
+                    self._launch_words[path] = unit.launch_words
         wanted = name.encode()
         return tuple(path for path, words in self._launch_words.items() if wanted in words)
 
@@ -650,8 +672,7 @@ _MAX_HEADER_BYTES = 2_000_000
 def _read(path: str) -> bytes:
     """The start of a file that only its `#include` lines are wanted of; nothing if it cannot be read."""
     try:
-        with Path(path).open("rb") as file:
-            return file.read(_MAX_HEADER_BYTES)
+        return read_regular(path, _MAX_HEADER_BYTES)
     except OSError:
         return b""
 

@@ -363,12 +363,14 @@ class Symbols:
     enumerators: dict[str, list[EnumDef]] = field(default_factory=dict)
     instantiations: dict[str, list[Node]] = field(default_factory=dict)
     namespace_aliases: dict[str, str] = field(default_factory=dict)
+    _ordered: tuple[FunctionDef, ...] | None = field(default=None, repr=False)
 
-    def all_functions(self) -> list[FunctionDef]:
-        """Every function definition outside of class bodies, by position."""
-        found = [function for group in self.functions.values() for function in group]
-        found.sort(key=lambda function: function.start)
-        return found
+    def all_functions(self) -> tuple[FunctionDef, ...]:
+        """Every function definition outside of class bodies, by position; ask when all are in."""
+        if self._ordered is None:
+            found = [function for group in self.functions.values() for function in group]
+            self._ordered = tuple(sorted(found, key=lambda function: function.start))
+        return self._ordered
 
 
 # ------------------------------------------------------------------------- names

@@ -77,7 +77,7 @@ def code_view(data: bytes) -> View:
         elif first == 47:  # slash
             comments.append(match.span())
         else:
-            return b"0" + b" " * (len(found) - 1) if b"\n" not in found else found.translate(BLANK)
+            return b"0" + found[1:].translate(BLANK)
         return found.translate(BLANK)
 
     return View(_NOT_CODE.sub(blank, data), comments, directives)

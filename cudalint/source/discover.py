@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from pathspec import GitIgnoreSpec
 
-from cudalint.source.text import MAX_BYTES, SourceError
+from cudalint.source.text import MAX_BYTES, SourceError, read_regular
 
 CUDA_SUFFIXES = frozenset({".cu", ".cuh"})
 """Always CUDA."""
@@ -132,26 +132,36 @@ def discover(paths: Iterable[str | os.PathLike[str]], settings: DiscoverySetting
 
 def is_cuda_header(data: bytes) -> bool:
     """Whether a C or C++ file holds CUDA code outside of comments and literals."""
-    if not any(hint in data for hint in _CUDA_HINTS):
+    if not may_hold_cuda(data):
         return False
     return any(match["cuda"] is not None for match in _CUDA_TOKEN.finditer(data))
 
 
-def find_root(path: str | os.PathLike[str], default: str | None = None) -> str:
+def may_hold_cuda(data: bytes) -> bool:
+    """Whether anything in a file, were it in a comment, looks like CUDA."""
+    return any(hint in data for hint in _CUDA_HINTS)
+
+
+def find_root(path: str | os.PathLike[str], default: str | None = None, known: dict[str, bool] | None = None) -> str:
     """The project of a file or folder: the nearest folder upwards with a cudalint configuration or version control.
 
-    Without one, `default`; without that, the folder itself (of a file: the one that holds it).
+    Without one, `default`; without that, the folder itself (of a file: the one that holds it).  `known` remembers for who
+    asks about many files which folders are projects.
     """
+    known = {} if known is None else known
     start = os.path.abspath(path)
     if not os.path.isdir(start):
         start = os.path.dirname(start)
     folder = start
-    while not _is_root(folder):
+    while True:
+        if folder not in known:
+            known[folder] = _is_root(folder)
+        if known[folder]:
+            return folder
         above = os.path.dirname(folder)
         if above == folder:
             return default or start
         folder = above
-    return folder
 
 
 _MARKERS = frozenset((*CONFIG_NAMES, *VCS_NAMES))
@@ -165,7 +175,9 @@ def _is_root(folder: str) -> bool:
     if names & _MARKERS:
         return True
     try:
-        return "pyproject.toml" in names and _PYPROJECT_TABLE.search(Path(folder, "pyproject.toml").read_bytes()) is not None
+        if "pyproject.toml" not in names:
+            return False
+        return _PYPROJECT_TABLE.search(read_regular(os.path.join(folder, "pyproject.toml"))) is not None
     except OSError:
         return False
 
@@ -225,20 +237,32 @@ class _Walk:
             try:
                 entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
             except OSError as error:
-                self.problem(_display(shown), (error.strerror or str(error)).lower())
+                self.problem(_display(shown), _reason(error))
                 continue
             for entry in entries:
                 real_entry = os.path.realpath(entry.path) if entry.is_symlink() else os.path.join(real, entry.name)
                 child = os.path.join(shown, entry.name)
-                is_folder = entry.is_dir()
+                is_folder = _is_folder(entry)
                 if not is_folder and _suffix(entry.name) not in _SUFFIXES:
                     continue
                 if self.skipped(entry.path, is_folder, place):
                     continue
                 if is_folder:
                     stack.append((child, entry.path, real_entry))
-                elif entry.is_file() and self.wanted(entry, child):
+                elif not _is_file(entry):
+                    self.left_out(entry, child)
+                elif self.wanted(entry, child):
                     self.keep(real_entry, _display(child), entry.is_symlink())
+
+    def left_out(self, entry: os.DirEntry[str], shown: str) -> None:
+        """A pipe, a device or a link that leads nowhere; editors keep locks of that kind as hidden files."""
+        if _suffix(entry.name) not in CUDA_SUFFIXES or entry.name.startswith("."):
+            return
+        try:
+            os.stat(entry.path)
+            self.problem(_display(shown), "not a regular file")
+        except OSError as error:
+            self.problem(_display(shown), _reason(error))
 
     def keep(self, real: str, name: str, link: bool) -> None:
         if real not in self.found or not link:
@@ -262,9 +286,9 @@ class _Walk:
         try:
             if entry.stat().st_size > MAX_BYTES:
                 return None
-            return Path(entry.path).read_bytes()
+            return read_regular(entry.path)
         except OSError as error:
-            self.problem(_display(shown), (error.strerror or str(error)).lower())
+            self.problem(_display(shown), _reason(error))
             return None
 
     def skipped(self, path: str, is_folder: bool, place: _Place) -> bool:
@@ -308,13 +332,31 @@ class _Walk:
                 yield spec
 
 
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link that leads to itself
+        return False
+
+
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_file()
+    except OSError:
+        return False
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()
+
+
 def _suffix(name: str) -> str:
     return os.path.splitext(name)[1].lower()
 
 
 def _load_spec(path: str) -> GitIgnoreSpec | None:
     try:
-        lines = Path(path).read_text("utf-8", "replace").splitlines()
+        lines = read_regular(path).decode("utf-8", "replace").splitlines()
     except OSError:
         return None
     kept: list[str] = []

@@ -58,18 +58,15 @@ class DefinitionIndex:
 
     def lookup(self, path: str) -> Lookup:
         """Evidence for the file `path`."""
+        return lambda name: self.find(name, path)
+
+    def find(self, name: bytes, path: str) -> bytes | None:
+        """What the definition nearest to the file `path` says; None for an unknown name."""
+        found = self._found.get(name)
+        if found is None or len(found) == 1:
+            return found[0][1] if found else None
         folder = _folder(path)
-
-        def nearness(candidate: tuple[tuple[str, ...], bytes]) -> tuple[int, int]:
-            return _shared(candidate[0], folder), _weight(candidate[1])
-
-        def find(name: bytes) -> bytes | None:
-            found = self._found.get(name)
-            if found is None:
-                return None
-            return found[0][1] if len(found) == 1 else max(found, key=nearness)[1]
-
-        return find
+        return max(found, key=lambda candidate: (_shared(candidate[0], folder), _weight(candidate[1])))[1]
 
 
 @lru_cache(maxsize=8192)

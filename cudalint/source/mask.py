@@ -20,9 +20,7 @@ from cudalint.source.specifiers import SpecifierStep
 __all__ = ["Inactive", "Lookup", "Masker"]
 
 _SILENT_HINTS = (b"KERNEL", b"GLOBAL", b"UNROLL", b"PRAGMA")
-_LEADING = re.compile(
-    rb"^(?:template\s*<[^\n]*>\s*)?(?:static\s+|extern\s+\"C\"\s+)?([A-Z_][A-Z0-9_]{2,})[ \t\r\n(]", re.MULTILINE
-)
+_LEADING = re.compile(rb"\n(?:template\s*<[^\n]*>\s*)?(?:static\s+|extern\s+\"C\"\s+)?([A-Z_][A-Z0-9_]{2,})(?=[ \t\r\n(])")
 _SILENT = re.compile(rb"\b([A-Z_][A-Z0-9_]*(?:KERNEL|GLOBAL|UNROLL|PRAGMA)[A-Z0-9_]*)\b")
 
 
@@ -59,7 +57,7 @@ class Masker:
 
     def has_silent_macros(self) -> bool:
         """Whether macros stand for kernels or pragmas where the grammar would silently read something else."""
-        names = set(_LEADING.findall(self.data))
+        names = set(_LEADING.findall(b"\n" + self.data))
         if any(hint in self.data for hint in _SILENT_HINTS):
             names.update(_SILENT.findall(self.data))
         return any(self._evidence.specifiers(name) is not None for name in names)

@@ -127,14 +127,15 @@ class Suppressions:
         """
         found = list(self._malformed)
         for item in self.items:
-            unknown = tuple(name for name in item.rules if not item.blanket and name not in known and name.upper() not in known)
+            strange = not item.blanket
+            unknown = {name: None for name in item.rules if strange and name not in known and name.upper() not in known}
             unused = tuple(
                 name
-                for name in item.rules
+                for name in dict.fromkeys(item.rules)
                 if name not in item.used_rules and name not in unknown and (ran is None or name in ran or name.upper() in ran)
             )
             if unknown:
-                found.append(_problem("unknown", unknown, item))
+                found.append(_problem("unknown", tuple(unknown), item))
             if item.blanket:
                 found.append(_problem("blanket", (), item))
                 if not item.used and ran is None:

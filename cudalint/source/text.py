@@ -119,13 +119,18 @@ def load(path: str | os.PathLike[str]) -> SourceFile:
     """Read a file.  Raises `SourceError` for what is unreadable, no regular file, binary or larger than `MAX_BYTES`."""
     name = os.fspath(path)
     try:
-        with open(name, "rb", opener=_open_without_blocking) as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise SourceError(name, "not a regular file")
-            raw = file.read(MAX_BYTES + 1)
+        raw = read_regular(name, MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         raise SourceError(name, _reason(error)) from error
     return from_bytes(name, raw)
+
+
+def read_regular(path: str, limit: int = -1) -> bytes:
+    """At most `limit` bytes of a regular file.  Raises `OSError` for anything else: pipes and devices never end."""
+    with open(path, "rb", opener=_open_without_blocking) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError("not a regular file")
+        return file.read(limit)
 
 
 def from_bytes(path: str, raw: bytes) -> SourceFile:

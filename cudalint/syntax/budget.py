@@ -40,7 +40,7 @@ def readable_length(parser: Parser, text: bytes) -> int:
         reached = _parse_within_budget(parser, text[:length])
         if reached < 0:
             return length
-        length = text.rfind(b"\n", 0, min(suspect, reached) or reached) + 1
+        length = text.rfind(b"\n", 0, suspect or reached) + 1
     return 0
 
 
@@ -58,10 +58,10 @@ def _open_comment(text: bytes) -> int:
 
 
 def _suspect(text: bytes) -> int:
-    """Where a text begins to look unlike code, -1 if it does not."""
+    """An offset by which a text looks unlike code, 0 if that is no matter of place, -1 if it does look like code."""
     if _RUN in text.translate(_KINDS, _SPACE):
         match = _NO_WORDS.search(text)
-        return match.start() if match is not None else 0
+        return match.end() if match is not None else 0
     if len(text) > _LONG and len(zlib.compress(text, 1)) * _REPEATED < len(text):
         return 0
     return -1

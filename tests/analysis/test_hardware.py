@@ -15,10 +15,12 @@ from cudalint.analysis.hardware import global_sectors, shared_wavefronts
 MEASURED = list(csv.DictReader((Path(__file__).parents[1] / "data" / "h200-access-patterns.csv").read_text().splitlines()))
 
 
-@pytest.mark.parametrize("row", MEASURED, ids=lambda r: f"{r['space']}-{r['op']}-{r['bytes_per_lane']}-{r['byte_address_of_lane']}")
+@pytest.mark.parametrize(
+    "row", MEASURED, ids=lambda r: f"{r['space']}-{r['op']}-{r['bytes_per_lane']}-{r['byte_address_of_lane']}"
+)
 def test_patterns_counted_on_an_h200(row: dict[str, str]) -> None:
     size, mask = int(row["bytes_per_lane"]), int(row["active_lanes"], 16)
-    address = np.array([[eval(row["byte_address_of_lane"], {"lane": lane}) for lane in range(32)]], np.int64)  # noqa: S307
+    address = np.array([[eval(row["byte_address_of_lane"], {"lane": lane}) for lane in range(32)]], np.int64)
     active = np.array([[bool(mask >> lane & 1) for lane in range(32)]])
     if row["space"] == "shared":
         _, wavefronts, ideal = shared_wavefronts(address, active, size, store=row["op"] == "store")
@@ -34,7 +36,9 @@ sizes = st.sampled_from((4, 8, 16))
 
 
 @given(addresses, masks, sizes, st.booleans(), st.integers(0, 1000))
-def test_moving_all_lanes_by_whole_words_changes_no_wavefront(a: list[int], m: list[bool], size: int, store: bool, shift: int) -> None:
+def test_moving_all_lanes_by_whole_words_changes_no_wavefront(
+    a: list[int], m: list[bool], size: int, store: bool, shift: int
+) -> None:
     address, active = np.array([a], np.int64) * size, np.array([m])
     here = shared_wavefronts(address, active, size, store=store)
     there = shared_wavefronts(address + shift * size, active, size, store=store)

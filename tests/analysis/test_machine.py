@@ -146,7 +146,9 @@ def cost(lanes: list[int | None], size: int, store: bool) -> tuple[int, int]:
     return total, min(total, -(-asked // 128))
 
 
-def enumerate_block(block: tuple[int, int], loop: Loop, guard: Code | None, index: Code, size: int, store: bool) -> tuple[int, int, int]:
+def enumerate_block(
+    block: tuple[int, int], loop: Loop, guard: Code | None, index: Code, size: int, store: bool
+) -> tuple[int, int, int]:
     """Requests, wavefronts and ideal wavefronts of one block; lanes of a warp run their n-th iteration together."""
     threads = [{"x": x, "y": y} for y in range(block[1]) for x in range(block[0])]
     requests = wavefronts = ideal = 0

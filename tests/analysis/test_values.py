@@ -65,7 +65,9 @@ BY_CONSTANT: dict[str, tuple[Callable[[Poly, Poly], Poly], Callable[[int, int], 
 
 def binary(op: str, a: Expression, b: Expression) -> Expression:
     symbolic, plain = OPERATORS[op]
-    return Expression(f"({a.text} {op} {b.text})", lambda g: symbolic(a.symbolic(g), b.symbolic(g)), lambda e: plain(a.plain(e), b.plain(e)))
+    return Expression(
+        f"({a.text} {op} {b.text})", lambda g: symbolic(a.symbolic(g), b.symbolic(g)), lambda e: plain(a.plain(e), b.plain(e))
+    )
 
 
 def by_constant(op: str, a: Expression, which: int) -> Expression:
@@ -89,9 +91,7 @@ expressions = st.recursive(
 def test_every_lane_holds_what_c_computes(expression: Expression, block: tuple[int, int, int], n: int, b: int) -> None:
     geometry = Geometry(block)
     x_size, y_size, z_size = block
-    threads = [
-        {"x": x, "y": y, "z": z, "n": n, "b": b} for z in range(z_size) for y in range(y_size) for x in range(x_size)
-    ]
+    threads = [{"x": x, "y": y, "z": z, "n": n, "b": b} for z in range(z_size) for y in range(y_size) for x in range(x_size)]
     expected = [expression.plain(t) for t in threads]
     if max(map(abs, expected)) >= 1 << 60:
         return

@@ -113,10 +113,9 @@ def test_the_list() -> None:
 
 
 def test_json_holds_every_field_of_the_metadata() -> None:
-    """Except `mentions`, which only the engine needs."""
     import dataclasses
 
     (page,) = json.loads(explain.render_json([Sample()]))
-    assert set(page) == {field.name for field in dataclasses.fields(RuleMeta)} - {"mentions"} | {"sections"}
+    assert set(page) == {field.name for field in dataclasses.fields(RuleMeta)} | {"sections"}
     assert page["severity"] == {"exact": "error", "likely": "info"}
     assert page["sections"]["Why it matters"] == "It is slow."

@@ -184,19 +184,30 @@ turn  k.cu:1
   assumed     nothing launches it
   bounds      256 threads, at least 2 blocks
   shared      1024 bytes
-  occupancy   sm_90: 100 %, 8 blocks, 64 warps, limited by registers
+  occupancy   sm_90: at most 100 %, 8 blocks, 64 warps, limited by registers; registers unknown
   incomplete  budget
 
   block 16x16
-    line     access        array  bytes  requests  wavefronts  sectors  certainty
-    2        shared load   tile   4      8         4/1                  exact
-    h.cuh:3  global store         4      ?                     4.875/4  likely
+    line     access        array  bytes  requests  wavefronts (ideal)  sectors (ideal)  certainty
+    2        shared load   tile   4      8         4 (1)                                exact
+    h.cuh:3  global store         4      ?                             4.875 (4)        likely
     line  branch             certainty
     4     divergent: rarely  exact
 
   block unknown
 """
     )
+
+
+def test_branches_that_never_split_a_warp_are_counted() -> None:
+    calm = Branch(at(b"shared"), "no", Certainty.EXACT)
+    shown = inspect_text.render(inspection(facts(ONE, branches=(calm, Branch(at(b"if"), "yes", Certainty.EXACT)))), View())
+    assert "    4     divergent: yes  exact\n    1 branch without divergence\n" in shown
+
+
+def test_occupancy_with_known_registers_is_no_bound() -> None:
+    known = inspect_text.render(inspection(facts(ONE, registers=(32, "ptxas"))), View())
+    assert "  occupancy   sm_90: 100 %, 8 blocks, 64 warps, limited by registers\n" in known
 
 
 def test_launch_with_unknown_sizes() -> None:

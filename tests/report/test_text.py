@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cudalint.finding import Certainty, Cost, Evidence, Location, Severity
+from cudalint.finding import Certainty, Cost, Edit, Evidence, Fix, Location, Severity
 from cudalint.report import View, concise, renderer, text
 from cudalint.report.text import cost_text, fact_text
 
@@ -18,12 +18,11 @@ def test_a_finding_with_everything(build: Build) -> None:
 k.cu:4:21: warning[shared-bank-conflict] 8-way bank conflict on `tile`
  4 |     out[threadIdx.x] = tile[threadIdx.x][threadIdx.y];
    |                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-   cost     about 31 % of turn16's time (20-45 %), shared-memory pipe
-   facts    degree 8, wavefronts 8, ideal wavefronts 1
-   certain  exact, assuming: out is aligned
-   because  k.cu:6:24: block is 16x16 here
-   help     rows 1 element longer
-   fix      pad the rows of `tile` by 1 (unsafe)
+   cost      about 31 % of the time of turn16 (20-45 %), shared-memory pipe
+   certainty exact, assuming: out is aligned
+   because   k.cu:6:24: block is 16x16 here
+   help      rows 1 element longer
+   fix       pad the rows of `tile` by 1; k.cu:3:24: `16][` becomes `17][`
 
 """
         + SUMMARY
@@ -82,14 +81,14 @@ def test_text_from_files_cannot_change_the_terminal(build: Build) -> None:
 
 def test_evidence_in_another_file_names_it(build: Build) -> None:
     finding = conflict(evidence=(Evidence(Location("other.cuh", 0, 1), "declared here"),))
-    assert "   because  other.cuh:1:1: declared here\n" in text.render(build(finding), View())
+    assert "   because   other.cuh:1:1: declared here\n" in text.render(build(finding), View())
 
 
 def test_costs_are_orders_of_magnitude() -> None:
-    assert cost_text(Cost(0.5, 0.5, 0.5, "issue slots"), None) == "about 50 % of the kernel's time, issue slots"
-    assert cost_text(Cost(0.001, 0.0, 0.004, "latency"), "k") == "under 1 % of k's time, latency"
-    assert cost_text(Cost(0.001, 0.0, 0.15, "latency"), "k") == "under 1 % of k's time (up to 15 %), latency"
-    assert cost_text(Cost(0.014, 0.0, 0.026, "latency"), "k") == "about 1 % of k's time (0-3 %), latency"
+    assert cost_text(Cost(0.5, 0.5, 0.5, "issue slots"), None) == "about 50 % of the time of the kernel, issue slots"
+    assert cost_text(Cost(0.001, 0.0, 0.004, "latency"), "k") == "under 1 % of the time of k, latency"
+    assert cost_text(Cost(0.001, 0.0, 0.15, "latency"), "k") == "under 1 % of the time of k (up to 15 %), latency"
+    assert cost_text(Cost(0.014, 0.0, 0.026, "latency"), "k") == "about 1 % of the time of k (0-3 %), latency"
 
 
 def test_facts_in_words() -> None:
@@ -99,7 +98,21 @@ def test_facts_in_words() -> None:
 
 
 def test_certainty_without_assumptions(build: Build) -> None:
-    assert "   certain  likely\n" in text.render(build(conflict(certainty=Certainty.LIKELY)), View())
+    """Exact findings need no word about it."""
+    assert "   certainty likely\n" in text.render(build(conflict(certainty=Certainty.LIKELY)), View())
+    assert "certainty" not in text.render(build(conflict()), View())
+
+
+def test_facts_only_if_verbose(build: Build) -> None:
+    assert "facts" not in text.render(build(conflict()), View())
+    shown = text.render(build(conflict()), View(verbose=True))
+    assert "   facts     degree 8, wavefronts 8, ideal wavefronts 1\n   certainty exact\n" in shown
+
+
+def test_a_fix_that_inserts(build: Build) -> None:
+    at = locate("16][").start
+    fix = Fix("mark it", (Edit(Location("k.cu", at, at), "/**/"),))
+    assert "   fix       mark it; k.cu:3:24: insert `/**/`\n" in text.render(build(conflict(fix=fix)), View())
 
 
 def test_renderers_by_name(build: Build) -> None:

@@ -62,7 +62,7 @@ def test_the_nearest_definition_of_a_project_counts() -> None:
     index = DefinitionIndex()
     index.add("/p/a/x.h", b"#define REAL float\n")
     index.add("/p/b/x.h", b"#define REAL double\n#define ONCE 1\n")
-    assert index.lookup("/p/a/k.cu")(b"REAL") == b" float"
-    assert index.lookup("/p/b/sub/k.cu")(b"REAL") == b" double"
-    assert index.lookup("/p/a/k.cu")(b"ONCE") == b" 1"
-    assert index.lookup("/p/a/k.cu")(b"NEVER") is None
+    assert index.find(b"REAL", "/p/a/k.cu") == b" float"
+    assert index.find(b"REAL", "/p/b/sub/k.cu") == b" double"
+    assert index.find(b"ONCE", "/p/a/k.cu") == b" 1"
+    assert index.find(b"NEVER", "/p/a/k.cu") is None
