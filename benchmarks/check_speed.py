@@ -60,9 +60,8 @@ def main() -> int:
         ratio = median(c / p for p, c in pairs)
         worst = max(worst, ratio)
         size = sum(map(len, texts)) / 1e6
-        print(
-            f"{folder:32}{len(files):7}{size:7.1f}{median(p for p, _ in pairs):9.2f}{median(c for _, c in pairs):9.2f}{ratio:7.1f}"
-        )
+        bare, whole = median(p for p, _ in pairs), median(c for _, c in pairs)
+        print(f"{folder:32}{len(files):7}{size:7.1f}{bare:9.2f}{whole:9.2f}{ratio:7.1f}")
     return int(options.limit is not None and worst > options.limit)
 
 

@@ -148,8 +148,21 @@ def _requirement(value: object) -> str:
     return text
 
 
+def _patterns(value: object) -> tuple[str, ...]:
+    from pathspec import GitIgnoreSpec
+
+    items = _strings(value)
+    for item in items:
+        try:
+            GitIgnoreSpec.from_lines([item])
+        except (ValueError, re.error) as error:
+            raise ValueError(f'"{item}" is no pattern of .gitignore') from error
+    return items
+
+
 BOOLEAN = Kind("bool", _boolean)
 STRINGS = Kind("list of strings", _strings)
+PATTERNS = Kind("list of patterns", _patterns)
 FORMATS = Kind("string or list of strings", _string_or_strings)
 ARCHITECTURES = Kind("list of architectures", _architectures)
 DEFINES = Kind("list of NAME or NAME=VALUE", _defines)
@@ -188,12 +201,12 @@ class Settings:
     )
     exclude: tuple[str, ...] | None = _option(
         None,
-        STRINGS,
+        PATTERNS,
         "Folders and files to leave out (patterns of .gitignore), in place of the built-in list of build and vendor folders.",
         '["generated", "*_autogen.cu"]',
     )
     extend_exclude: tuple[str, ...] = _option(
-        (), STRINGS, "Folders and files to leave out on top of `exclude`.", '["legacy/"]', accumulate=True
+        (), PATTERNS, "Folders and files to leave out on top of `exclude`.", '["legacy/"]', accumulate=True
     )
     respect_gitignore: bool = _option(True, BOOLEAN, "Leave out what .gitignore files leave out.", "false")
     force_exclude: bool = _option(
@@ -335,6 +348,10 @@ def _read_toml(path: Path) -> dict[str, Any]:
         line = match[1] if match else "1"
         reason = str(error)[: match.start()] if match else str(error)
         raise ConfigError(f"invalid TOML: {reason[:1].lower()}{reason[1:]}", f"{shown}:{line}") from error
+    except ValueError as error:
+        raise ConfigError("invalid TOML: a number that is too long", f"{shown}:1") from error
+    except RecursionError as error:
+        raise ConfigError("invalid TOML: nested too deeply", f"{shown}:1") from error
 
 
 def _table(path: Path, data: dict[str, Any]) -> tuple[dict[str, Any] | None, str]:
@@ -363,7 +380,7 @@ def _load_layers(path: Path, above: tuple[Path, ...] = ()) -> list[_Layer]:
         return [layer]
     if not isinstance(base, str):
         raise ConfigError("extend: expected a string", origin.locate("extend"))
-    target = Path(os.path.abspath(path.parent / Path(base).expanduser()))
+    target = Path(os.path.abspath(path.parent / os.path.expanduser(base)))  # noqa: PTH111 (a user without a home is no error)
     if target in (*above, path):
         raise ConfigError(f"extend: {base} extends this file in turn", origin.locate("extend"))
     if not target.is_file():
@@ -465,11 +482,15 @@ class Resolver:
         self._isolated = isolated
         self._by_config: dict[Path | None, Settings] = {}
         self._by_folder: dict[Path, Settings] = {}
+        self._by_name: dict[str, Settings] = {}
 
     def for_path(self, path: str | os.PathLike[str]) -> Settings:
         """The settings of a file or folder.  Raises `ConfigError`."""
-        absolute = Path(os.path.abspath(path))
-        return self.for_folder(absolute if absolute.is_dir() else absolute.parent)
+        name = os.path.abspath(path)
+        if name not in self._by_name:
+            absolute = Path(name)
+            self._by_name[name] = self.for_folder(absolute if absolute.is_dir() else absolute.parent)
+        return self._by_name[name]
 
     def for_folder(self, folder: Path) -> Settings:
         """The settings in a folder (absolute path).  Raises `ConfigError`."""

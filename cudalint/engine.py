@@ -32,7 +32,6 @@ from cudalint.source.discover import (
     discover,
     find_root,
     is_cuda_header,
-    may_hold_cuda,
 )
 from cudalint.source.text import SourceError, SourceFile, load
 from cudalint.suppressing import Suppressing
@@ -87,7 +86,7 @@ def kernels_of(path: str, program: Program) -> Iterator[FunctionDef]:
     yield from unit.kernels
     words = unit.launch_words
     for other in unit.closure[1:] if words else ():
-        if not other.defined_names.isdisjoint(words) and may_hold_cuda(other.source.data):
+        if other.may_hold_cuda and not other.defined_names.isdisjoint(words):
             yield from (kernel for kernel in other.kernels if kernel.name.encode() in words)
 
 
@@ -202,7 +201,7 @@ def check(
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Without the cyclic garbage collector: trees and symbols live as long as the run, looking at them again costs an eighth of it."""
+    """Without the cyclic garbage collector: what a run makes lives as long as it does, an eighth of its time would go there."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -269,18 +268,20 @@ def inspect(
 def occupancies(facts: Iterable[KernelFacts], targets: Iterable[str]) -> dict[str, Occupancy]:
     """The occupancy under the launch that fits worst, by architecture; unknown resources do not count."""
     from cudalint.model import architectures
-    from cudalint.model.occupancy import occupancy
+    from cudalint.model.occupancy import evaluate, nearest_config
 
     known = [(item, block) for item in facts if (block := item.launch.block) is not None and prod(block) > 0]
     found = {}
     for arch in targets if known else ():
         answers = [
-            occupancy(
+            evaluate(
                 architectures.get(arch),
-                prod(block),
-                item.registers[0] if item.registers else 1,
-                item.static_smem or 0,
-                item.launch.dynamic_smem or 0,
+                nearest_config(
+                    prod(block),
+                    item.registers[0] if item.registers else 1,
+                    item.static_smem or 0,
+                    item.launch.dynamic_smem or 0,
+                ),
             )
             for item, block in known
         ]
@@ -425,12 +426,16 @@ class _Pass:
     def findings(self, rule: Rule, kernel: KernelFacts) -> list[Finding]:
         """What a rule finds in a kernel; none if it fails."""
         try:
-            return list(rule.check_kernel(kernel))
-        except Exception as error:
+            found = list(rule.check_kernel(kernel))
+            strange = next((item for item in found if not isinstance(item, Finding)), None)
+            if strange is not None:
+                raise TypeError(f"{strange!r:.60} is not a Finding")
+            return found
+        except (Exception, SystemExit) as error:
             self.failed(rule.meta.name, f"kernel {kernel.name} in {self.names.of(kernel.location.path)}", error)
             return []
 
-    def failed(self, rule: str, where: str, error: Exception) -> None:
+    def failed(self, rule: str, where: str, error: BaseException) -> None:
         """Note an exception of a rule or (rule "") of the analysis."""
         message = f"{type(error).__name__}: {error}".rstrip(": ")
         self.errors.append(InternalError(rule, where, message, "".join(traceback.format_exception(error))))

@@ -101,14 +101,21 @@ def _order(finding: Finding) -> tuple[object, ...]:
 def _fingerprints(findings: Sequence[Finding], sources: Sources) -> dict[int, str]:
     """By identity: a hash of rule, path within the project and text of the line, with the number among equal ones."""
     known: Counter[tuple[str, ...]] = Counter()
+    lines: dict[tuple[str, int], str] = {}
+    hashes: dict[tuple[str, ...], hashlib._Hash] = {}
     result = {}
     for finding in sorted(findings, key=lambda finding: (finding.location, finding.rule)):
         path = finding.location.path
-        line = sources.get(path).line(sources.span(finding.location)[0][0])
-        key = (finding.rule, _within_project(path), " ".join(line.split()))
-        text = "\0".join((*key, str(known[key])))
+        number = sources.get(path).position(finding.location.start)[0]
+        if (path, number) not in lines:
+            lines[path, number] = " ".join(sources.get(path).line(number).split())
+        key = (finding.rule, _within_project(path), lines[path, number])
+        if key not in hashes:
+            hashes[key] = hashlib.sha256("\0".join(key).encode("utf-8", "surrogatepass"))
+        digest = hashes[key].copy()
+        digest.update(f"\0{known[key]}".encode())
         known[key] += 1
-        result[id(finding)] = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        result[id(finding)] = digest.hexdigest()
     return result
 
 

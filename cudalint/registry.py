@@ -92,7 +92,7 @@ def load(*, plugins: bool = True) -> Registry:
     for name, target in _entries(plugins):
         try:
             classes = list(_classes(target))
-        except Exception as error:  # whatever a plugin's import raises
+        except (Exception, SystemExit) as error:  # whatever a plugin's import raises
             problems.append(f"rules of {name} ({target}) cannot be loaded: {type(error).__name__}: {error}")
             continue
         for cls in classes:
@@ -155,5 +155,8 @@ def _add(found: list[Rule], cls: type[Rule], *, builtin: bool) -> str:
     clash = next((rule.meta for rule in found if meta.name == rule.meta.name or meta.code == rule.meta.code), None)
     if clash is not None:
         return f"{meta.name} ({meta.code}) clashes with {clash.name} ({clash.code})"
-    found.append(cls())
+    try:
+        found.append(cls())
+    except (Exception, SystemExit) as error:  # whatever a plugin's constructor raises
+        return f"{meta.name}: {type(error).__name__}: {error}"
     return ""

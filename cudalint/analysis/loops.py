@@ -25,7 +25,7 @@ from cudalint.semantics.types import Type
 
 MAX_UNROLLED = 64
 UNROLL_NODES = 6_000
-UNROLL_STEPS = 1_500
+UNROLL_STEPS = 1_000
 UNROLL_SHORT = 2
 COMPILER_UNROLLS = 32
 DEFAULT_TRIPS = 16
@@ -413,7 +413,7 @@ def _carried(machine: Machine, loop: ir.Loop, what: LoopShape, before: dict[Key,
         return carried
     keys = [key for key in (*tracked, *carried) if key in before]
     probes: dict[Key, Value] = {key: _unknown_like(machine, before[key], before[key].scope) for key in keys}
-    for _ in range(3):
+    for _ in range(2):
         after = _dry_run(machine, loop, {**carried, **probes})
         widened = False
         for key, probe in list(probes.items()):

@@ -40,7 +40,7 @@ from cudalint.semantics.types import Type
 if TYPE_CHECKING:
     from cudalint.semantics.program import Program
 
-MAX_STEPS = 20_000
+MAX_STEPS = 12_000
 MAX_CALL_DEPTH = 12
 VECTOR_BYTES = 16
 POINTER_ALIGNMENT = 256

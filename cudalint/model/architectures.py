@@ -24,7 +24,7 @@ SHARED_DEFAULT_PER_BLOCK = 48 * KIB
 SHARED_BANKS = 32
 
 
-class UnknownArchitecture(ValueError):  # noqa: N818 (says what is the matter as it is)
+class UnknownArchitecture(ValueError):
     """The name is no architecture of the table; the text suggests one and lists the others."""
 
 

@@ -27,7 +27,7 @@ from functools import cached_property
 from cudalint.analysis.facts import Access, KernelFacts
 from cudalint.finding import Cost, Repair
 from cudalint.model.architectures import WARP_SIZE, Architecture, Latency
-from cudalint.model.occupancy import Config, evaluate, smem_allocated
+from cudalint.model.occupancy import evaluate, nearest_config, smem_allocated
 
 SECTOR = 32
 LINE = 128
@@ -219,11 +219,11 @@ def demand(facts: KernelFacts, arch: Architecture) -> Demand:
 def resident_blocks(facts: KernelFacts, arch: Architecture) -> int:
     """Blocks of the kernel that share an SM: by occupancy, and by the grid where it is known and small.  At least 1."""
     registers = facts.registers[0] if facts.registers else DEFAULT_REGISTERS
-    config = Config(
-        threads_per_block=_warps(facts) * WARP_SIZE,
-        registers_per_thread=min(max(registers, 1), arch.registers_per_thread),
-        static_smem=max(facts.static_smem or 0, 0),
-        dynamic_smem=max(facts.launch.dynamic_smem or 0, 0),
+    config = nearest_config(
+        _warps(facts) * WARP_SIZE,
+        min(registers, arch.registers_per_thread),
+        facts.static_smem or 0,
+        facts.launch.dynamic_smem or 0,
     )
     blocks = evaluate(arch, config).blocks_per_sm
     return max(1, min(blocks, _blocks_of_grid(facts, arch)))

@@ -161,6 +161,16 @@ def occupancy(
     return evaluate(arch, config)
 
 
+def nearest_config(threads_per_block: int, registers_per_thread: int, static_smem: int, dynamic_smem: int) -> Config:
+    """The configuration for numbers as a source has them: what no launch can have becomes the nearest that `Config` takes."""
+    return Config(
+        min(max(threads_per_block, 1), _INT_MAX),
+        min(max(registers_per_thread, 1), MAX_REGISTERS_PER_THREAD),
+        min(max(static_smem, 0), _INT_MAX),
+        min(max(dynamic_smem, 0), _INT_MAX),
+    )
+
+
 def evaluate(arch: Architecture, config: Config) -> Occupancy:
     """`occupancy` of a ready-made configuration."""
     limits: dict[Limiter, int | None] = {

@@ -9,6 +9,8 @@ from cudalint.report.style import Style, safe
 from cudalint.source.text import SourceFile
 
 TAB = 4
+_REACH = 4
+"""Characters looked at on either side of the start of a range, per column that there is."""
 _WIDE = frozenset("WF")
 _ZERO = frozenset({"Mn", "Me", "Cf"})
 
@@ -30,7 +32,10 @@ def excerpt(source: SourceFile, start: tuple[int, int], end: tuple[int, int], st
     text = source.line(line).rstrip()
     last = end[1] - 1 if end[0] == line else len(text)
     note = f" to line {end[0]}" if end[0] > line and end[1] > 1 else ""
-    shown, offset, length = _crop(_cells(text), start[1] - 1, last, max(width - len(number) - 5, 20))
+    limit = max(width - len(number) - 5, 20)
+    left = max(start[1] - 1 - _REACH * limit, 0)  # generated code has lines of a megabyte
+    cells = _cells(text[left : left + 2 * _REACH * limit])
+    shown, offset, length = _crop(cells, start[1] - 1 - left, last - left, limit)
     carets = " " * offset + style(role, "^" * length) + style("dim", note)
     bar = style("dim", "|")
     return [f" {style('dim', number)} {bar} {shown}".rstrip(), f" {gutter} {bar} {carets}"]

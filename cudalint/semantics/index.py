@@ -24,9 +24,7 @@ _SPECIFIED = re.compile(
 )
 _BOUNDED = re.compile(rb"__launch_bounds__\s*\([^;{}]{0,200}?\)[^;(){}=#\"]{0,200}?\b(\w+)\s*(?:<[^;(){}=#\"]{0,80}>\s*)?\(")
 _OPERATOR = re.compile(rb"operator(?<=\boperator)\s*([^\w\s][^\w\s]{0,2}?|\(\s*\)|\w+)\s*\(")
-_TYPE = re.compile(
-    rb"(?:struct(?<=\bstruct)|class(?<=\bclass)|union(?<=\bunion)|enum(?<=\benum))\b[^;{}]{1,600}?\{"
-)
+_TYPE = re.compile(rb"(?:struct(?<=\bstruct)|class(?<=\bclass)|union(?<=\bunion)|enum(?<=\benum))\b[^;{}]{1,600}?\{")
 _TYPE_HEAD = re.compile(rb".*\b(?:struct|class|union|enum)\b", re.DOTALL)
 _TYPE_NOISE = re.compile(rb"\([^()]*\)|<[^<>]*>|\[\[.*?\]\]|(?<!:):(?!:).*|\bfinal\b", re.DOTALL)
 _USING = re.compile(rb"using(?<=\busing)\s+(\w+)\s*=")

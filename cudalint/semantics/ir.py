@@ -112,7 +112,7 @@ class Cast(Expr):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Base(Expr):
-    """The address of the first byte of an array, struct or address-taken variable; type is a pointer to its element (array) or to it."""
+    """The address of the first byte of an array, struct or address-taken variable: a pointer to its element or to it."""
 
     symbol: Symbol
 

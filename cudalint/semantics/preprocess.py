@@ -241,7 +241,7 @@ _TARGET = {
 # ------------------------------------------------------------------- directives
 
 _DIRECTIVE = re.compile(
-    rb"^[ \t\f\v]*\#[ \t]*(define|undef|include_next|include|ifdef|ifndef|if|elifdef|elifndef|elif|else|endif)\b", re.MULTILINE
+    rb"\n[ \t\f\v]*\#[ \t]*(define|undef|include_next|include|ifdef|ifndef|if|elifdef|elifndef|elif|else|endif)\b"
 )
 _LINE_PREFIX = re.compile(rb'"(?:[^"\\]|\\.)*"|' + rb"'(?:[^'\\]|\\.)'" + rb"|//")
 _RAW_STRING = re.compile(rb'\b(?:u8|u|U|L)?R"([^ ()\\\t\v\f\n"]{0,16})\(')
@@ -324,7 +324,8 @@ def directives(data: bytes) -> Iterator[tuple[str, int, str, int]]:
     ranges = _opaque_ranges(data)
     index = 0
     done = 0
-    for count, match in enumerate(_DIRECTIVE.finditer(data)):
+    # the line end in front makes lines easy to find, and every offset in `data` that of the byte before
+    for count, match in enumerate(_DIRECTIVE.finditer(b"\n" + data)):
         if count > _MAX_DIRECTIVES:
             return
         start = match.start()
@@ -334,7 +335,7 @@ def directives(data: bytes) -> Iterator[tuple[str, int, str, int]]:
             index += 1
         if index < len(ranges) and ranges[index][0] <= start:
             continue
-        text, done = _logical_line(data, match.end())
+        text, done = _logical_line(data, match.end() - 1)
         yield match.group(1).decode(), start, text, done
 
 

@@ -28,7 +28,14 @@ from cudalint.semantics.symbols import (
     TypeSymbol,
     collect,
 )
-from cudalint.source.discover import DEFAULT_EXCLUDE, MIXED_SUFFIXES, PYTHON_SUFFIXES, DiscoverySettings, discover
+from cudalint.source.discover import (
+    DEFAULT_EXCLUDE,
+    MIXED_SUFFIXES,
+    PYTHON_SUFFIXES,
+    DiscoverySettings,
+    discover,
+    may_hold_cuda,
+)
 from cudalint.source.macros import DefinitionIndex, definitions
 from cudalint.source.text import SourceError, SourceFile, load, read_regular
 from cudalint.syntax.tree import ParsedFile, parse
@@ -78,6 +85,7 @@ class Unit:
     __slots__ = (
         "_around",
         "_closure",
+        "_cuda",
         "_defined",
         "_definitions",
         "_found",
@@ -110,6 +118,7 @@ class Unit:
         self._definitions: dict[bytes, bytes] | None = None
         self._around: dict[bytes, bytes] | None = None
         self._words: frozenset[bytes] | None = None
+        self._cuda: bool | None = None
         self._found: dict[tuple[str, str], object] = {}
         self._scope: Scope | None = None
         self._includers: tuple[tuple[Unit, int], ...] | None = None
@@ -244,6 +253,13 @@ class Unit:
         if self._defined is None:
             self._defined = index.defined_names(self.source.data)
         return self._defined
+
+    @property
+    def may_hold_cuda(self) -> bool:
+        """Whether anything in the file, were it in a comment, looks like CUDA."""
+        if self._cuda is None:
+            self._cuda = may_hold_cuda(self.source.data)
+        return self._cuda
 
     @property
     def launch_words(self) -> frozenset[bytes]:

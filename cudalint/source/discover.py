@@ -200,7 +200,8 @@ class _Walk:
         self.root = os.path.abspath(settings.root) if settings.root is not None else None
         patterns = [*settings.exclude, *settings.extend_exclude]
         self.names = GitIgnoreSpec.from_lines([pattern for pattern in patterns if "/" not in pattern.rstrip("/")])
-        self.places = GitIgnoreSpec.from_lines([pattern for pattern in patterns if "/" in pattern.rstrip("/")])
+        places = [pattern for pattern in patterns if "/" in pattern.rstrip("/")]
+        self.places = GitIgnoreSpec.from_lines(places) if places else None
         self.named: dict[str, bool] = {}
         self.ignores: dict[str, GitIgnoreSpec | None] = {}
 
@@ -297,7 +298,9 @@ class _Walk:
         name = os.path.basename(path) + slash
         if name not in self.named:
             self.named[name] = self.names.match_file(name)
-        if self.named[name] or self.places.match_file(_relative(path, place.base) + slash):
+        if self.named[name]:
+            return True
+        if self.places is not None and self.places.match_file(_relative(path, place.base) + slash):
             return True
         return self.settings.respect_gitignore and self.git_ignored(path, slash, place.repository)
 
@@ -363,7 +366,7 @@ def _load_spec(path: str) -> GitIgnoreSpec | None:
     for line in lines:
         try:
             GitIgnoreSpec.from_lines([line])
-        except ValueError:
+        except (ValueError, re.error):
             continue
         kept.append(line)
     return GitIgnoreSpec.from_lines(kept) if kept else None

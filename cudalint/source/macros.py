@@ -163,6 +163,7 @@ class Evidence:
         self._definitions: dict[bytes, bytes] | None = None
         self._lookup = lookup
         self._cache: dict[bytes, Specifiers | None] = {}
+        self._texts: dict[bytes, bytes | None] = {}
 
     @property
     def own(self) -> Mapping[bytes, bytes]:
@@ -173,10 +174,12 @@ class Evidence:
 
     def text(self, name: bytes) -> bytes | None:
         """What follows the name in its definition."""
-        found = self.own.get(name)
-        if found is None and self._lookup is not None and name not in KEYWORDS:
-            found = self._lookup(name)
-        return found
+        if name not in self._texts:
+            found = self.own.get(name)
+            if found is None and self._lookup is not None and name not in KEYWORDS:
+                found = self._lookup(name)
+            self._texts[name] = found
+        return self._texts[name]
 
     def specifiers(self, name: bytes, depth: int = 8) -> Specifiers | None:
         """The meaning of a macro that consists of specifiers only (or of nothing)."""

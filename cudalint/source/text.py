@@ -26,7 +26,6 @@ _BOMS = (
 _SAMPLE = 4096
 _CONTROLS = bytes(c for c in range(32) if c not in b"\t\n\v\f\r\x1a\x1b") + b"\x7f"
 _LONE = re.compile("[\udc80-\udcff]")
-_CR_END = re.compile(rb"\r?\n\Z")
 
 
 class SourceError(Exception):
@@ -112,7 +111,8 @@ class SourceFile:
     def _line_bytes(self, number: int) -> bytes:
         starts = self.line_starts
         end = starts[number] if number < len(starts) else len(self.data)
-        return _CR_END.sub(b"", self.data[starts[number - 1] : end])
+        text = self.data[starts[number - 1] : end]
+        return text[:-1].removesuffix(b"\r") if text.endswith(b"\n") else text
 
 
 def load(path: str | os.PathLike[str]) -> SourceFile:

@@ -87,8 +87,7 @@ def test_block_from_constants_of_the_file(unit: MakeUnit, constants: str, spelli
 
 def test_reassignment_counts_from_where_it_stands(unit: MakeUnit) -> None:
     text = KERNEL + (
-        "__global__ void m(float* p) {}\n"
-        "void h(float* p) { dim3 b(16, 16); k<<<1, b>>>(p); b = dim3(256); m<<<1, b>>>(p); }"
+        "__global__ void m(float* p) {}\nvoid h(float* p) { dim3 b(16, 16); k<<<1, b>>>(p); b = dim3(256); m<<<1, b>>>(p); }"
     )
     assert blocks(unit(text)) == [(16, 16, 1)]
     assert blocks(unit(text), "m") == [(256, 1, 1)]
@@ -142,8 +141,7 @@ def test_what_only_the_run_knows(unit: MakeUnit, body: str, block: object) -> No
 
 def test_a_default_that_the_command_line_may_replace(unit: MakeUnit) -> None:
     text = KERNEL + (
-        "int main(int argc, char** argv) { float* p = 0; "
-        "int t = 128; if (argc > 1) t = atoi(argv[1]); k<<<1, t>>>(p); }"
+        "int main(int argc, char** argv) { float* p = 0; int t = 128; if (argc > 1) t = atoi(argv[1]); k<<<1, t>>>(p); }"
     )
     assert blocks(unit(text)) == [(128, 1, 1)]
 
