@@ -740,13 +740,13 @@ def integer_range(type_: Type) -> tuple[int | None, int | None]:
 
 def narrowed(value: Poly, to: Type) -> Poly:
     """Conversion to a narrower or unsigned integer, where the value is known to need it."""
+    if to.size is None or to.size > 4 or (to.size == 4 and (to.kind == "int" or value.symbols)):
+        return value
     lo, hi = value.range
-    if to.size is None or to.size > 4 or lo is None or hi is None:
+    if lo is None or hi is None:
         return value
     bits = to.size * 8
     low, high = (0, (1 << bits) - 1) if to.kind == "uint" else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
     if low <= lo and hi <= high:
-        return value
-    if value.symbols and to.size == 4:
         return value
     return v.operation("zext" if to.kind == "uint" else "sext", value, v.const(bits))
