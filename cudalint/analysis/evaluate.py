@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 Bindings = tuple[tuple[str, object], ...]
 MAX_THREADS = 1024
 SAME_RATIO = 0.01
-MAX_LAUNCHES = 6
+MAX_LAUNCHES = 5
 DEFAULT_BLOCK: Block = (256, 1, 1)
 PADDINGS = range(1, 9)
 SPACES: dict[str, Space] = {"shared": "shared", "global": "global"}

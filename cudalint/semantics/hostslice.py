@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -15,25 +16,54 @@ MAX_VALUE = 400
 WORD = re.compile(rb"[A-Za-z_]\w*")
 _AFTER = re.compile(rb"(?:\s*\[[^\[\];]*\]|\s*(?:\.|->)\s*\w+)*\s*(?:([-+*/%&|^]?=(?!=)|<<=|>>=|[({])|\+\+|--|[;,)])")
 _RANGED = re.compile(rb"\bfor\s*\([^;:(){}]*?\b([A-Za-z_]\w*)\s*:(?!:)([^;]*?)\)\s*[{\w]")
+_NO_TYPE = rb"(?!(?:return|else|case|goto|throw|delete|new|typename|struct|enum|class|union|define|ifdef|ifndef|if|undef)\b)"
+_DECLARED = re.compile(rb"\b" + _NO_TYPE + rb"[A-Za-z_]\w*[ \t]+([A-Za-z_]\w*)\s*[=;,\[{]")
+_POINTER = re.compile(rb"(?:[;}]|\{\s)\s*" + _NO_TYPE + rb"(?:\w+\s+){0,3}[A-Za-z_][\w:]*[ \t]*\*+[ \t]*([A-Za-z_]\w*)\s*[=;,]")
+_IN_WORD = frozenset(bytes((c,)) for c in b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
 _TYPE_ENDS = (b"_", b">", b"*", b"&", b",")
+
+
+def occurrences(text: bytes, name: bytes) -> Iterator[int]:
+    """Where a name stands as a whole word."""
+    at = text.find(name) if name else -1
+    while at >= 0:
+        end = at + len(name)
+        if text[at - 1 : at] not in _IN_WORD and text[end : end + 1] not in _IN_WORD:
+            yield at
+        at = text.find(name, end)
 
 
 class Changes:
     """Where a function body may change which variable, and on which words the new value depends; worked out name by name."""
 
-    def __init__(self, body: Node) -> None:
+    def __init__(self, body: Node, head: bytes, parameters: tuple[str, ...], template: Iterable[str] = ()) -> None:
         self._text = body.text or b""
         self._start = body.start_byte
-        self._words: dict[bytes, list[int]] = {}
-        for match in WORD.finditer(self._text):
-            self._words.setdefault(match.group(), []).append(match.start())
+        self._head = frozenset(WORD.findall(head))
         self._known: dict[bytes, tuple[list[int], set[bytes]]] = {}
         self._ranged: dict[bytes, set[bytes]] = {}
-        for match in _RANGED.finditer(self._text) if b"for" in self._words else ():
+        self._slices: dict[frozenset[bytes], Slice] = {}
+        self.parameters = parameters
+        self._named = {name.encode() for name in (*parameters, *template)}
+        self._local: frozenset[bytes] | None = None
+        for match in _RANGED.finditer(self._text) if b"for" in self._text else ():
             self._ranged.setdefault(match.group(1), set()).update(WORD.findall(match.group(2)))
 
-    def slice(self, names: set[bytes]) -> Slice:
+    @property
+    def local(self) -> frozenset[bytes]:
+        """The variables and parameters of the function, as far as they are spelled in the usual way."""
+        if self._local is None:
+            self._local = frozenset(self._named.union(_DECLARED.findall(self._text), _POINTER.findall(self._text)))
+        return self._local
+
+    def slice(self, names: frozenset[bytes]) -> Slice:
         """The wanted names and those they depend on."""
+        found = self._slices.get(names)
+        if found is None:
+            found = self._slices[names] = self._slice(names)
+        return found
+
+    def _slice(self, names: frozenset[bytes]) -> Slice:
         done: dict[bytes, None] = {}
         places: list[int] = []
         pending = sorted(names)  # nearest first, in an order that every run has
@@ -45,11 +75,9 @@ class Changes:
                 places.extend(found)
                 further |= depends
             pending = sorted(further - done.keys())
-        return Slice(frozenset(done), tuple(sorted(places)))
-
-    def has(self, name: bytes) -> bool:
-        """Whether the body may change a variable of this name."""
-        return bool(self._changes(name)[0]) or name in self._ranged
+        # names that nothing here gives a value do not tell launches apart
+        known = frozenset(n for n in done if n in self._head or self._known[n][0] or n in self._ranged)
+        return Slice(known, tuple(sorted(places)))
 
     def _changes(self, name: bytes) -> tuple[list[int], set[bytes]]:
         known = self._known.get(name)
@@ -58,7 +86,7 @@ class Changes:
             ranged = self._ranged.get(name)
             if ranged is not None:
                 known[1].update(ranged)
-            for at in self._words.get(name, ()):
+            for at in occurrences(self._text, name):
                 after = _AFTER.match(self._text, at + len(name))
                 before = self._text[max(0, at - 64) : at].rstrip()[-1:]
                 if after is None and before not in (b"&", b"+", b"-"):

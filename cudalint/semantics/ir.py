@@ -20,7 +20,7 @@ from cudalint.semantics.types import Type
 Space = Literal["register", "local", "shared", "constant", "global", "unknown"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Symbol:
     """A declared variable; compared by identity, so shadowing needs no renaming.
 
@@ -44,7 +44,7 @@ class Symbol:
 # ----------------------------------------------------------------- expressions
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Expr:
     """Base of all expressions; a value of `type`."""
 
@@ -53,28 +53,28 @@ class Expr:
     type: Type
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Const(Expr):
     """A literal or anything lowering could evaluate."""
 
     value: int | float
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Var(Expr):
     """The value of a register scalar (also a pointer variable); as a target of `Assign`, the variable itself."""
 
     symbol: Symbol
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Special(Expr):
     """A special register: tid.x tid.y tid.z ntid.{x,y,z} ctaid.{x,y,z} nctaid.{x,y,z} laneid warpid warpsize."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Unary(Expr):
     """op is one of - ~ ! ."""
 
@@ -82,7 +82,7 @@ class Unary(Expr):
     operand: Expr
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Binary(Expr):
     """Arithmetic, bitwise and comparison operators of C, `&&` and `||` (right side guarded), `,`; min and max too.
 
@@ -94,7 +94,7 @@ class Binary(Expr):
     right: Expr
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Select(Expr):
     """`condition ? then : other`."""
 
@@ -103,21 +103,21 @@ class Select(Expr):
     other: Expr
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Cast(Expr):
     """Conversion to `type`, also between pointers (reinterpret_cast)."""
 
     operand: Expr
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Base(Expr):
     """The address of the first byte of an array, struct or address-taken variable: a pointer to its element or to it."""
 
     symbol: Symbol
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class PtrAdd(Expr):
     """`pointer + index * stride` with `stride` in bytes (None where the pointee's size is unknown)."""
 
@@ -126,7 +126,7 @@ class PtrAdd(Expr):
     stride: int | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class FieldPtr(Expr):
     """`pointer + offset` bytes: the address of a struct member (offset None where unknown)."""
 
@@ -135,7 +135,7 @@ class FieldPtr(Expr):
     name: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Load(Expr):
     """Reads a value of `type` at `pointer`; `hint` is "" or a name such as "__ldg", "ld.global.nc", "ldmatrix"."""
 
@@ -143,7 +143,7 @@ class Load(Expr):
     hint: str = ""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Assign(Expr):
     """Writes `value` to `target`: a `Var`, or memory at a pointer-valued `Expr` when `memory` is true.
 
@@ -158,14 +158,14 @@ class Assign(Expr):
     compound: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Construct(Expr):
     """A struct value from the values of its fields in order (make_float4, dim3(...), T{...}); missing ones are zero."""
 
     args: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class FieldValue(Expr):
     """Field at `offset` bytes of a struct *value* (not in memory), e.g. `f().x`."""
 
@@ -174,7 +174,7 @@ class FieldValue(Expr):
     name: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class FunctionRef:
     """A function definition in one instantiation; `Program.lower` gives its body.  Hashable by value.
 
@@ -192,7 +192,7 @@ class FunctionRef:
         return hash((id(self.definition), self.bindings))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Lambda(Expr):
     """A lambda; captures refer to the enclosing function's symbols directly."""
 
@@ -200,7 +200,7 @@ class Lambda(Expr):
     body: Block
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Call(Expr):
     """A call.  `function` is its definition where the project has one, a `Lambda` for calls of local lambdas, else None.
 
@@ -217,7 +217,7 @@ class Call(Expr):
     receiver: Expr | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Asm(Expr):
     """Inline PTX: template text, output targets (as `Assign` targets: Var, or pointer expressions), input values."""
 
@@ -226,7 +226,7 @@ class Asm(Expr):
     inputs: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Unknown(Expr):
     """Something lowering does not model; its parts are still evaluated for their accesses."""
 
@@ -237,7 +237,7 @@ class Unknown(Expr):
 # ------------------------------------------------------------------ statements
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Stmt:
     """Base of all statements."""
 
@@ -245,14 +245,14 @@ class Stmt:
     end: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Block(Stmt):
     """Statements in order."""
 
     body: tuple[Stmt, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Declare(Stmt):
     """A declaration with its initial value (None: uninitialised).  A struct initialiser is a struct-typed value;
     an array initialiser is a `Construct` whose args are the elements."""
@@ -261,14 +261,14 @@ class Declare(Stmt):
     init: Expr | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Evaluate(Stmt):
     """An expression statement."""
 
     expr: Expr
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class If(Stmt):
     """`if`; a condition known at compile time has been resolved by lowering already."""
 
@@ -277,7 +277,7 @@ class If(Stmt):
     other: Block | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Loop(Stmt):
     """for, while and do.  condition None means for(;;).  unroll: factor of `#pragma unroll` (0 = full, None = no pragma)."""
 
@@ -289,7 +289,7 @@ class Loop(Stmt):
     unroll: int | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Switch(Stmt):
     """`switch`: cases are (values, statements); values () is `default`; control falls through unless a Break ends it."""
 
@@ -297,24 +297,24 @@ class Switch(Stmt):
     cases: tuple[tuple[tuple[Expr, ...], Block], ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Break(Stmt):
     """`break`."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Continue(Stmt):
     """`continue`."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Return(Stmt):
     """`return value`."""
 
     value: Expr | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Function:
     """A lowered function.
 

@@ -14,18 +14,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from cudalint.semantics.hostwalk import (
-    UNKNOWN,
-    Dim,
-    HostWalk,
-    KernelName,
-    Value,
-    World,
-    argument_types,
-    arguments_of,
-    enclosing,
-    template_arguments,
-)
+from cudalint.semantics.hostslice import WORD
+from cudalint.semantics.hosttree import argument_types, arguments_of, enclosing, template_arguments
+from cudalint.semantics.hostvalues import UNKNOWN, Dim, KernelName, Value, World
+from cudalint.semantics.hostwalk import HostWalk
 from cudalint.semantics.preprocess import Macro, expand, macro_arguments
 from cudalint.semantics.records import default_argument
 from cudalint.semantics.scope import scope_of
@@ -113,7 +105,8 @@ _NAMES = (k.IDENTIFIER, k.TYPE_IDENTIFIER, k.TEMPLATE_FUNCTION, k.QUALIFIED_IDEN
 
 def sites_of(unit: Unit) -> list[Site]:
     """The launch expressions of a file, in order; one in the body of a macro stands where the macro is used."""
-    if not _LAUNCH.search(unit.source.data):
+    data = unit.source.data
+    if b"<<<" not in data and b"cudaLaunch" not in data:
         return []
     found = []
     macros: dict[str, None] = {}
@@ -296,9 +289,9 @@ class Launches:
 
     def _launches(self, site: Site) -> Iterator[Launch]:
         function = enclosing(site.unit, site.anchor.start_byte)
-        for world in self._walk.worlds_at(site.anchor, function, site.unit, site.parts):
+        for world in _telling(site, self._walk.worlds_at(site.anchor, function, site.unit, site.parts)):
             if site.anchor.start_byte != site.kernel.start_byte:
-                world = World(world.scope, world.state, site.anchor.start_byte)
+                world = World(world.scope, world.state, world.function, site.anchor.start_byte)
             target = self._kernel(site, world, function)
             if target is None:
                 continue
@@ -368,6 +361,22 @@ class Launches:
             return found.definition, _known(found.bindings)  # type: ignore[return-value]
         kernel = next((f for f in kernels if f.specialises is None), kernels[0])
         return kernel, _partly(kernel, value.explicit, types)
+
+
+def _telling(site: Site, worlds: list[World]) -> list[World]:
+    """The worlds without those that differ in nothing the launch mentions."""
+    if site.config is not None or len(worlds) < 2:
+        return worlds
+    parts = (*site.parts, *(site.args or ()))
+    words = {word.decode() for part in parts for word in WORD.findall(part.text or b"")}
+    found: dict[tuple[object, ...], World] = {}
+    try:
+        for world in worlds:
+            state = ((name, type(x), x) for name, x in world.state.items() if name.partition(".")[0] in words)
+            found.setdefault((id(world.scope), *state), world)
+    except TypeError:  # a launch configuration
+        return worlds
+    return list(found.values())
 
 
 def _is_complete(kernel: FunctionDef, explicit: Sequence[object]) -> bool:

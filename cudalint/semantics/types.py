@@ -20,7 +20,7 @@ class Field:
     type: Type
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Type:
     """One type.
 

@@ -29,7 +29,7 @@ _BIT_CASTS = frozenset(("bit_cast", "__builtin_bit_cast"))
 _TYPE_NODES = frozenset((kinds.PRIMITIVE_TYPE, kinds.SIZED_TYPE_SPECIFIER, kinds.TYPE_DESCRIPTOR, kinds.TEMPLATE_TYPE))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Argument:
     """An argument: its raw expression and what template deduction sees."""
 
@@ -37,7 +37,7 @@ class Argument:
     shape: Type | ir.FunctionRef | ir.Lambda | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Named:
     """What stands before the parentheses of a call by name."""
 

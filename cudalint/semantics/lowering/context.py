@@ -365,9 +365,8 @@ def text_of(node: Node) -> str:
     return text.decode("utf-8", "replace") if text is not None else ""
 
 
-def field(node: Node, name: str) -> Node | None:
-    """A child by field name."""
-    return node.child_by_field_name(name)
+field = Node.child_by_field_name
+"""A child by field name."""
 
 
 def first_child(node: Node) -> Node | None:

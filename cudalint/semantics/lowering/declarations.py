@@ -18,7 +18,7 @@ from cudalint.syntax import kinds
 from cudalint.syntax.tree import parse_fragment
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Initial:
     """An initialiser: its raw expression, the arguments of a constructor, or the lambda it is."""
 
@@ -31,7 +31,7 @@ def declaration(ctx: Context, node: Node, out: list[ir.Stmt]) -> None:
     """A declaration statement."""
     if declare_local(node, ctx.scope):
         return
-    for child in node.children_by_field_name(kinds.F_DECLARATOR):
+    for child in node.children_by_field_name(kinds.F_DECLARATOR) if b"auto" in (node.text or b"") else ():
         if child.type == kinds.INIT_DECLARATOR:
             inner = field(child, kinds.F_DECLARATOR)
             if inner is not None and inner.type == kinds.STRUCTURED_BINDING_DECLARATOR:

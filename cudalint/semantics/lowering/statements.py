@@ -182,6 +182,9 @@ def _misread_declaration(ctx: Context, expr: Node, out: list[ir.Stmt]) -> bool:
     left = field(expr, kinds.F_LEFT)
     if left is None or left.type not in _MISREAD_LEFT:
         return False
+    spelled = left.text or b""
+    if b"<" not in spelled and b"(" not in spelled:
+        return False
     text = ctx.source(expr)
     found = _DECLARES.match(text)
     if found is not None and ctx.lookup(found.group(1)) is None:
@@ -281,7 +284,8 @@ def _if(ctx: Context, node: Node, out: list[ir.Stmt]) -> None:
     with ctx.block():
         condition = _condition(ctx, clause, before)
         known = values.truth(condition)
-        if known is None and any(c.type == "constexpr" for c in node.children):
+        keyword = node.child(1)
+        if known is None and keyword is not None and keyword.type == "constexpr":
             value = field(clause, kinds.F_VALUE)
             folded = evaluate(value, ctx.scope) if value is not None else None
             known = None if folded is None else bool(folded)
