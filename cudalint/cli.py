@@ -363,10 +363,10 @@ def _explain(args: argparse.Namespace) -> int:
     rules = [rule for rule in (known.get(word) for word in args.names) if rule] if not args.all else list(known.rules)
     view = _view(args, sys.stdout)
     if args.output_format == "json":
-        _print(explain.render_json(rules or known.rules))
+        status = _print(explain.render_json(rules or known.rules))
     else:
-        _print(explain.render(rules, view) if rules else explain.render_list(known.rules, view))
-    return FAILURE if known.problems else CLEAN
+        status = _print(explain.render(rules, view) if rules else explain.render_list(known.rules, view))
+    return FAILURE if known.problems else status
 
 
 def _config(args: argparse.Namespace) -> int:

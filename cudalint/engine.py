@@ -252,7 +252,7 @@ def inspect(
     run = _Pass(resolver, stdin)
     reports = []
     for settings, _, kernel, _ in run.kernels(paths, progress, inspecting=True):
-        facts = tuple(run.names.in_facts(item) for item in run.facts(kernel, settings))
+        facts = run.measured_facts(kernel, settings)
         location = run.names.in_location(Location(kernel.path, kernel.header_start, kernel.header_end))
         reports.append(KernelReport(kernel.name, location, facts, occupancies(facts, settings.target_arch)))
     return Inspection(
@@ -413,6 +413,14 @@ class _Pass:
             self.failed("", f"kernel {kernel.name} in {self.names.of(kernel.path)}", error)
             return ()
 
+    def measured_facts(self, kernel: FunctionDef, settings: Settings) -> tuple[KernelFacts, ...]:
+        """`facts` under the paths that users see, all that is worked out late worked out; none if that fails."""
+        try:
+            return tuple(self.names.in_facts(item) for item in self.facts(kernel, settings))
+        except Exception as error:
+            self.failed("", f"kernel {kernel.name} in {self.names.of(kernel.path)}", error)
+            return ()
+
     def rules(self, path: str, arch: str) -> tuple[Rule, ...]:
         """The rules that hold in a file for an architecture.  Raises `ConfigError`."""
         settings = self.resolver.for_path(path)
@@ -427,9 +435,9 @@ class _Pass:
         """What a rule finds in a kernel; none if it fails."""
         try:
             found = list(rule.check_kernel(kernel))
-            strange = next((item for item in found if not isinstance(item, Finding)), None)
-            if strange is not None:
-                raise TypeError(f"{strange!r:.60} is not a Finding")
+            for item in found:
+                if not isinstance(item, Finding):
+                    raise TypeError(f"{item!r:.60} is not a Finding")
             return found
         except (Exception, SystemExit) as error:
             self.failed(rule.meta.name, f"kernel {kernel.name} in {self.names.of(kernel.location.path)}", error)

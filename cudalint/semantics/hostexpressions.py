@@ -34,10 +34,11 @@ if TYPE_CHECKING:
 
 _CHANGED = re.compile(rb"\s*(?:\.\s*[xyz]\s*)?(?:[-+*/]?=(?!=)|\+\+|--)")
 _LIBRARY = frozenset(
-    "printf fprintf sprintf snprintf puts exit abort assert free malloc calloc realloc memset memcpy memmove strlen strcmp strcpy"
-    " strcat strstr atoi atof getenv rand srand sqrt sqrtf pow powf ceil floor fabs fabsf log log2 exp sin cos"
-    " cudaMalloc cudaFree cudaMemcpy cudaMemcpyAsync cudaMemset cudaDeviceSynchronize".split()
+    "printf fprintf sprintf snprintf puts fgets fopen fclose fread fwrite exit abort assert free malloc calloc realloc memset"
+    " memcpy memmove strlen strcmp strcpy strcat strstr strncmp atoi atof getenv rand srand cudaMalloc cudaFree cudaMemcpy"
+    " cudaMemcpyAsync cudaMemset cudaDeviceSynchronize".split()
 )
+_MATH = frozenset("sqrt sqrtf pow powf ceil ceilf floor floorf fabs fabsf log log2 exp sin cos".split())
 
 
 class HostValues:
@@ -158,6 +159,8 @@ class HostValues:
             parts = [self.value(a, world) for a in arguments_of(node)]
             numbers = [p for p in parts if isinstance(p, (int, float))]
             return (min(numbers) if name == "min" else max(numbers)) if len(numbers) == len(parts) == 2 else UNKNOWN
+        if name in _LIBRARY:
+            return UNKNOWN
         found = self._inline(callee, node, world)
         if found is not None:
             return found
@@ -169,7 +172,7 @@ class HostValues:
         if callee.type != k.IDENTIFIER:
             return []
         name = text_of(callee)
-        if name in _LIBRARY or not name.isidentifier():
+        if name in _LIBRARY or name in _MATH or not name.isidentifier():
             return []
         unit = world.scope.unit
         key = (unit.path, world.scope.namespace, name)

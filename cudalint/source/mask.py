@@ -22,13 +22,24 @@ __all__ = ["Inactive", "Lookup", "Masker"]
 _SILENT_HINTS = (b"KERNEL", b"GLOBAL", b"UNROLL", b"PRAGMA")
 _LEADING = re.compile(rb"\n(?:template\s*<[^\n]*>\s*)?(?:static\s+|extern\s+\"C\"\s+)?([A-Z_][A-Z0-9_]{2,})(?=[ \t\r\n(])")
 _SILENT = re.compile(rb"\b([A-Z_][A-Z0-9_]*(?:KERNEL|GLOBAL|UNROLL|PRAGMA)[A-Z0-9_]*)\b")
+_STUB = re.compile(rb"#[ \t]*(?:include[ \t]*(?:\"[^\"\n]*)?|define|undef)[ \t]*(?=\r?\n|\Z)")
+
+
+def _without_stubs(data: bytes) -> bytes:
+    """The text without directives that are being typed: the grammar would take the next line for what is missing."""
+
+    def blank(match: re.Match[bytes]) -> bytes:
+        before = data[data.rfind(b"\n", 0, match.start()) + 1 : match.start()]
+        return match[0] if before.strip() else b" " * len(match[0])
+
+    return _STUB.sub(blank, data)
 
 
 class Masker:
     """Masks one file step by step; each step builds on the text that the one before has left."""
 
     def __init__(self, data: bytes, lookup: Lookup | None = None) -> None:
-        self.data = data
+        self.data = data = _without_stubs(data)
         self._evidence = Evidence(data, lookup)
         self._lazy: Page | None = None
         self._macro_words: list[tuple[bytes, int, int]] = []
