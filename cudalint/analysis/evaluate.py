@@ -247,7 +247,8 @@ def _branches(machine: Machine) -> Iterable[Branch]:
         if not all(known for _, _, known in parts):
             yield Branch(Location(path, start, end), "unknown", Certainty.POSSIBLE)
             continue
-        share = sum(s for s, _, _ in parts) / sum(w for _, w, _ in parts)
+        weight = sum(w for _, w, _ in parts)  # 0 inside a loop that never runs
+        share = sum(s for s, _, _ in parts) / weight if weight else 0.0
         yield Branch(Location(path, start, end), "yes" if share > 0.1 else "rarely" if share else "no", Certainty.EXACT)
 
 

@@ -120,9 +120,9 @@ def _choices(sampled: list[Atom]) -> Iterator[dict[Atom, int]]:
     if not sampled:
         yield {}
         return
-    longest = max(len(a.samples) for a in sampled)
-    for i in range(longest):
-        yield {a: a.samples[(i + j) % len(a.samples)] if j else a.samples[i % len(a.samples)] for j, a in enumerate(sampled)}
+    choices = [a.samples or (0,) for a in sampled]
+    for i in range(max(map(len, choices))):
+        yield {a: values[(i + j) % len(values)] for j, (a, values) in enumerate(zip(sampled, choices, strict=True))}
 
 
 def _count(

@@ -404,11 +404,18 @@ def _lane_atom(name: str, vector: Vector) -> Atom:
 def _evaluate(poly: Poly, samples: Samples, memo: dict[Atom, Any]) -> Any:
     total: Any = 0
     for mono, c in poly.terms.items():
-        value: Any = c
+        value: Any = _wrapped(c)
         for atom in mono:
-            value = value * _atom_value(atom, samples, memo)
-        total = total + value
+            value = _wrapped(value * _wrapped(_atom_value(atom, samples, memo)))
+        total = _wrapped(total + value)
     return total
+
+
+def _wrapped(value: Any) -> Any:
+    """A number as 64 bits hold it; lane vectors wrap by themselves."""
+    if isinstance(value, int) and not -INT_LIMIT <= value <= INT_LIMIT:
+        return (value + (1 << 63)) % (1 << 64) - (1 << 63)
+    return value
 
 
 def _atom_value(atom: Atom, samples: Samples, memo: dict[Atom, Any]) -> Any:

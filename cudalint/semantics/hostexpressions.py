@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from cudalint.semantics import constants
 from cudalint.semantics.hostslice import occurrences
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
     from cudalint.semantics.program import Unit
+    from cudalint.semantics.symbols import GlobalVar
 
 _CHANGED = re.compile(rb"\s*(?:\.\s*[xyz]\s*)?(?:[-+*/]?=(?!=)|\+\+|--)")
 _LIBRARY = frozenset(
@@ -124,6 +125,20 @@ class HostValues:
             changed = _CHANGED.match(text, at + len(name.encode()))
             if changed is not None and not GIVEN.match(text, changed.end()):
                 return UNKNOWN
+        if len(self._globals) > 40 or name in self._globals:
+            return UNKNOWN  # defined by itself
+        self._globals.append(name)
+        try:
+            return self._initial(variable)
+        finally:
+            self._globals.pop()
+
+    _globals: ClassVar[list[str]] = []
+    """The variables that are being worked out."""
+
+    def _initial(self, variable: GlobalVar) -> Value | None:
+        if variable.init is None:
+            return None
         place = World(variable.unit.scope, {})
         kind = variable.node.child_by_field_name(k.F_TYPE)
         if kind is not None and kind.text == b"dim3":
