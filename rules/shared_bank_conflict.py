@@ -207,7 +207,7 @@ void run(double* a) { pick<<<1, 128>>>(a); }
                 **({"lane_stride_bytes": worst.lane_stride} if worst.lane_stride is not None else {}),
             },
             evidence=where,
-            assumptions=_assumptions(kernel, access),
+            assumptions=kernel.assumptions(access),
             advice=_advice(access, padding),
             fix=_fix(access, padding),
             repair=Repair("wavefronts", _saved(access)),
@@ -228,12 +228,6 @@ def _conflicts(access: Access) -> bool:
 def _counts(kernel: KernelFacts, access: Access) -> bool:
     """A conflict while a tile is filled does not matter beside an inner loop that issues fifty times as much."""
     return _saved(access) >= LEAST_SHARE * kernel.work.shared_wavefronts
-
-
-def _assumptions(kernel: KernelFacts, access: Access) -> tuple[str, ...]:
-    if access.certainty is Certainty.EXACT:
-        return ()
-    return (*((kernel.launch.assumed,) if kernel.launch.assumed else ()), *access.assumptions)
 
 
 def _saved(access: Access) -> float:

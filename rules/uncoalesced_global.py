@@ -130,9 +130,7 @@ void run(const float* xyz, float* x) { first<<<64, 128>>>(xyz, x); }
                 "active_lanes": worst.active_lanes,
                 **({"lane_stride_bytes": worst.lane_stride} if worst.lane_stride is not None else {}),
             },
-            assumptions=()
-            if access.certainty is Certainty.EXACT
-            else (*((kernel.launch.assumed,) if kernel.launch.assumed else ()), *access.assumptions),
+            assumptions=kernel.assumptions(access),
             repair=Repair("sectors", saved),
         )
 

@@ -151,3 +151,9 @@ class KernelFacts:
     work: Work = field(default_factory=Work)
     registers: tuple[int, str] | None = None
     incomplete: str = ""
+
+    def assumptions(self, access: Access) -> tuple[str, ...]:
+        """What the counts of an access rest on; nothing if they are exact."""
+        if access.certainty is Certainty.EXACT:
+            return ()
+        return (*((self.launch.assumed,) if self.launch.assumed else ()), *access.assumptions)
